@@ -16,8 +16,6 @@ from references.bouncing import SIDE, Throws
 from references.exact_steps import stepped
 from references.replacing import replaced
 
-pytest.importorskip("casadi")
-
 PROJECT = """
 [body]
 name = "disc"
@@ -277,8 +275,8 @@ def test_several_drops_are_pooled(tmp_path):
     held.write_text(head + "[held]\ncorner_radius = 0.005\n" + recordings + '[method]\nname = "impacts"\n')
     settings, six = Project.load(held).settings, SimpleNamespace(drops=[None] * 6)
     assert settings.method.solver(settings, six).held == {"corner_radius": 0.005}
-    held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')
-    with pytest.raises(PoinsotError, match=r"method\.steps is for a single drop"):
+    held.write_text(head + recordings + '[method]\nname = "impacts"\ndrag = [0.1, 0.1]\n')
+    with pytest.raises(PoinsotError, match=r"method\.drag is for a single drop"):
         identify(Project.load(held))
 
 

@@ -11,11 +11,12 @@ from poinsot import Column, Source, read_recording
 from poinsot.estimate import Severity
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
-from poinsot.inspection.channels import grid_step, significant_digits
+from poinsot.inspection.channels import significant_digits
 from poinsot.inspection.motion import find_unfollowed
 from poinsot.project import Project
 from poinsot.recording import Recording
 from poinsot.signals.resampling import resample
+from poinsot.statistics import grid_step
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 RATE, DURATION = 1000.0, 10.0
@@ -308,7 +309,7 @@ def test_json_is_strict_and_versioned(rng):
 
 def test_grids():
     assert grid_step(np.arange(10) * 0.1) == pytest.approx(0.1)
-    assert grid_step(np.random.default_rng(1).standard_normal(100)) is None
+    assert grid_step(np.random.default_rng(1).standard_normal(100)) == 0.0
     assert significant_digits(np.array([0.1, 0.2, 10.3, 20.4])) is None  # a grid of tenths
     assert significant_digits(np.array([1.23, 12.3, 0.123, 456.0])) == 3
 

@@ -1,4 +1,4 @@
-"""Correlation of a series in time, the variance of its sum, and values that differ between recordings.
+"""Correlation of a series in time, the variance of its sum, values that differ between recordings, and rounded ones.
 
 Gamma(l) = E[e_t e_{t+l}^T] is estimated from the series and tapered to zero at a lag that the data choose (Bartlett's
 window, with which no variance is negative; Newey and West 1987). Politis (2003) finds the first lag m after which five
@@ -248,8 +248,31 @@ def is_spherical(products: Matrix, N: int) -> bool:
     return bool(chdtrc(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL)
 
 
-def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
-    """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
+def grid_step(values: Vector, fewest: int = 1) -> float:
+    """Step of the grid on which all values (N,) lie that are not NaN: the resolution of an encoder; 0: there is none.
+
+    `fewest`: number of differences between neighbouring levels that it takes at least.
+
+    >>> grid_step(0.25 * np.array([0, 1, 5, 3, 2, 2, 8, 9, 3, 4, 1, 0]))
+    0.25
+    """
+    levels = np.unique(values[np.isfinite(values)])
+    span, steps = np.ptp(levels) if len(levels) else 0.0, np.diff(levels)
+    # a change of unit rounds equal readings to values that differ by 1e-16 of their size: these are no steps
+    steps = steps[steps > 1e-9 * span]
+    if len(steps) < fewest:
+        return 0.0
+    step = float(steps.min())
+    # refined with the whole span, so that rounding of a single step does not add up
+    places = np.round((levels - levels[0]) / step)
+    step = float(span / places[-1])
+    off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
+    # rounding in the file moves values off the grid slightly; with ten million steps every value is near one
+    return step if off_grid.max() < 0.05 and places[-1] < 1e7 else 0.0
+
+
+def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector | None = None) -> tuple[Vector, Vector]:
+    """(k,) center, and half width of the 95 % interval about it for the next recording's parameters, over 1.96.
 
     With theta_r the estimate from recording r alone, s_r its standard deviation, and tau that between recordings, the
     restricted likelihood is
@@ -262,11 +285,13 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
     where tau is large, as of R exact values, and proper where tau is 0.
 
     Args:
-        theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
+        theta, std: (R, k) estimates of each recording, or of each member of another group.
+        center: (k,) center of the interval; None: the mean of the mixture.
     """
     from scipy.special import ndtr  # slow to import, and few estimates are of several recordings
 
-    std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
+    size = np.abs(theta.mean(axis=0) if center is None else center)
+    std = np.maximum(std, 1e-12 * size + 1e-300)  # of noise-free data
     s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
     points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
     tau = s * np.sinh(points * np.arcsinh(30 * (np.ptp(theta, axis=0) + s) / s))
@@ -276,6 +301,8 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
     log_L = -0.5 * (np.sum(np.log(v) + (theta - mu[:, None]) ** 2 / v, axis=1) + np.log(precision))
     weight = np.exp(log_L - log_L.max(axis=0))
     weight /= weight.sum(axis=0)
+    if center is None:
+        center = np.sum(weight * mu, axis=0)
     d, spread = center - mu, np.sqrt(tau**2 + 1 / precision)
     low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
     for _ in range(50):
@@ -283,4 +310,4 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
         inside = ndtr((middle - d) / spread) + ndtr((middle + d) / spread) - 1
         short = np.sum(weight * inside, axis=0) < 0.95
         low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return np.asarray(high / NORMAL_95)
+    return center, np.asarray(high / NORMAL_95)

@@ -37,8 +37,6 @@ class Solved:
 def solved(request) -> Solved:
     if request.param == "joint-smoothing":
         pytest.importorskip("jax")
-    if request.param == "impacts":
-        pytest.importorskip("casadi")
     project = poinsot.Project.load(JOBS[request.param])
     run = poinsot.track if request.param in ("filter", "leg-odometry", "moving-horizon") else poinsot.identify
     found = run(project)

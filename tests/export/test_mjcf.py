@@ -132,12 +132,6 @@ def test_joint_terms_are_those_that_mujoco_compiles(arm):
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        (
-            '<body name="plate"',
-            "<body",
-            InvalidModel,
-            "a body in .* has no name, so no result can be written to it",
-        ),
         ("</worldbody>", '<replicate count="2"/></worldbody>', InvalidModel, "put together with <replicate>"),
         ('mass="2" ', "", UnreadableFile, "MuJoCo says: .*attribute missing: 'mass'"),
         ('euler="30 40 50"', 'quat="0 0 0 0"', UnreadableFile, "MuJoCo says: .*zero quaternion"),
@@ -252,12 +246,6 @@ def test_mujoco_takes_a_plate(arm, seed):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "<compiler",
-            '<compiler inertiafromgeom="true"',
-            'set inertiafromgeom="auto" in its <compiler> first',
-        ),
-        ("<compiler", '<compiler settotalmass="5"', "scales all masses; remove settotalmass"),
         ("<compiler", '<compiler boundmass="5"', "raises what is below boundmass = 5, and 'upper' has 2"),
         (
             "<compiler",
@@ -270,6 +258,40 @@ def test_what_the_compiler_would_change_is_refused(load, old, new, message):
     pi = from_physical(2.0, np.zeros(3), np.diag([0.1, 0.2, 0.15]))
     with pytest.raises(InvalidModel, match=message):
         load(ARM.replace(old, new, 1)).edited({"upper": pi})
+
+
+@pytest.mark.parametrize("override", ['inertiafromgeom="true"', 'settotalmass="5"'])
+@pytest.mark.filterwarnings("ignore:compiler attribute 'settotalmass':UserWarning")
+def test_inertia_that_the_compiler_overrides_is_what_it_computes(load, override):
+    """An edit of one body leaves that of all others, which the compiler has computed so far."""
+    arm = load(ARM.replace("<compiler", f"<compiler {override}", 1))
+    before = compiled(arm.text.data)
+    pi = from_physical(2.0, np.array([0.1, 0, 0.2]), np.diag([0.1, 0.2, 0.15]))
+    edited = arm.edited({"upper": pi})
+    after = compiled(edited.text.data)
+    same_body(edited.inertial("upper"), pi)
+    for b in range(1, before.nbody):
+        if before.body(b).name != "upper" and before.body_weldid[b]:
+            np.testing.assert_allclose(after.body_mass[b], before.body_mass[b], rtol=1e-12)
+            np.testing.assert_allclose(after.body_inertia[b], before.body_inertia[b], rtol=1e-9)
+    assert arm.edited({}).text.data == arm.text.data
+
+
+def test_a_body_without_a_name_is_edited(load):
+    """Its name is that of the robot that is read from the file."""
+    arm = load(ARM.replace('<body name="plate"', "<body", 1))
+    (name,) = set(arm.links) - set(load(ARM).links)
+    assert name.startswith("body")
+    pi = from_physical(2.0, np.array([0.1, 0, 0.2]), np.diag([0.1, 0.2, 0.15]))
+    edited = arm.edited({name: pi})
+    same_body(edited.inertial(name), pi)
+    same_body(edited.inertial("upper"), arm.inertial("upper"))
+
+
+def test_terms_that_a_flag_disables_have_no_place(load):
+    flags = '<option><flag damper="disable" frictionloss="disable"/></option><worldbody>'
+    arm = load(ARM.replace("<worldbody>", flags, 1))
+    assert [term for term in arm.holds if arm.has_place_for(term)] == ["armature"]
 
 
 def test_a_mass_below_zero_has_no_place(arm):

@@ -1,5 +1,7 @@
 """Reading robots: what is refused and why, what joints, bodies and parameters are called, and units."""
 
+import sys
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -75,7 +77,7 @@ def load(tmp_path):
         ),
         (
             "<robot name='x' xmlns:xacro='http://www.ros.org/wiki/xacro'><xacro:include filename='arm.xacro'/></robot>",
-            "xacro file; expand it first",
+            "xacro",
         ),
         ("<mujoco><worldbody><nonsense/></worldbody></mujoco", "not well-formed XML"),
     ],
@@ -123,6 +125,48 @@ def test_a_file_that_xacro_wrote_is_read(load):
         "<robot", "<!-- by xacro:xacro from ${model} -->\n<robot xmlns:xacro='http://wiki.ros.org/xacro'"
     )
     assert load(text).joints == load(ARM).joints
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_floating_joint_at_the_root_is_a_floating_base(load, asked):
+    """As in files of which the base hangs on a link without inertia."""
+    root = f'<link name="nowhere"/>{joint("free", "floating", "nowhere", "base")}'
+    robot = load(ARM.replace("</robot>", root + "</robot>"), floating_base=asked)
+    same = load(ARM, floating_base=True)
+    assert robot.floating_base and robot.joints == same.joints and robot.bodies == same.bodies
+    np.testing.assert_allclose(robot.inertials, same.inertials)
+
+
+XACRO = ARM.replace("<robot", "<robot xmlns:xacro='http://wiki.ros.org/xacro'").replace(
+    "</robot>", "<xacro:property name='m' value='${2 * 3}'/></robot>"
+)
+
+
+def test_a_xacro_is_expanded_if_its_package_is_installed(load):
+    pytest.importorskip("xacro")
+    assert load(XACRO).joints == load(ARM).joints
+    with pytest.raises(UnreadableFile, match=r"cannot be expanded: xacro says: .*nothing.*; expand it where"):
+        load(XACRO.replace('<link name="base">', '<link name="base${nothing}">'))
+
+
+def test_a_xacro_without_its_package_is_refused(load, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    with pytest.raises(
+        UnreadableFile, match=r"a xacro file; `pip install xacro` lets it be read, or expand it"
+    ):
+        load(XACRO)
+
+
+@pytest.mark.parametrize("leader", ["nobody", "elbow"])
+def test_a_mimic_of_no_other_moving_joint_is_ignored_and_named(load, leader):
+    robot = load(
+        ARM.replace('<joint name="elbow"', '<joint name="elbow"').replace(
+            '<child link="fore"/>', f'<child link="fore"/><mimic joint="{leader}"/>'
+        )
+    )
+    assert robot.couplings == () and robot.joints == load(ARM).joints
+    (note,) = robot.notes
+    assert note.startswith(f"The <mimic> of joint 'elbow' is ignored: it names '{leader}'")
 
 
 @pytest.mark.parametrize("text", [f"<robot name='x'>{link('a')}</robot>", ARM.replace("continuous", "fixed")])

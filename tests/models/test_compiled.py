@@ -8,6 +8,7 @@ import pytest
 from poinsot import Drive, ViscousCoulomb, load_robot
 from poinsot.exceptions import InvalidModel, UnreadableFile
 from poinsot.models.friction import NoFriction
+from poinsot.models.robot.collisions import Surroundings
 from poinsot.models.robot.joint_terms import JointTerms
 
 SHAPES = (
@@ -191,5 +192,63 @@ def test_a_joint_that_follows_a_locked_one_is_locked(tmp_path):
 
 def test_who_supports_no_followers_says_so(arm):
     robot = arm(ARM.replace("</mujoco>", FOLLOWING))
-    with pytest.raises(InvalidModel, match="a filter supports no joints that follow others, and r of robot"):
-        robot.refuse_loops("a filter")
+    with pytest.raises(InvalidModel, match="a check supports no joints that follow others, and r of robot"):
+        robot.refuse_loops("a check")
+
+
+REST = """<mujoco><option density="1.2"/>{flag}<worldbody><body name="a" gravcomp="1">
+<joint name="j" stiffness="3 2" damping="1 0.2" frictionloss="0.4"/><geom size="0.1"/>
+<body name="b"><joint name="k" type="ball" stiffness="2"/><geom size="0.1" pos="0.3 0 0"/><site name="s"/></body></body>
+<site name="w" pos="0 0 1"/></worldbody>
+<tendon><fixed name="t" stiffness="4"><joint joint="j" coef="2"/></fixed>
+<spatial name="mt"><site site="w"/><site site="s"/></spatial></tendon>
+<equality><tendon name="pull" tendon1="mt"/></equality>
+<actuator><muscle name="mus" tendon="mt" lengthrange="0.1 1"/><position joint="j" kp="3" kv="2"/>
+<motor joint="j" name="q" armature="0.3"/></actuator></mujoco>"""
+
+
+def test_forces_that_the_robot_does_not_have_are_named(arm):
+    notes = arm(REST.format(flag="")).notes
+    named = (
+        "the tendons t",
+        "compensation of a",
+        "actuators q",
+        "actuators mus",
+        "springs of j",
+        "damping of j",
+    )
+    named = (*named, "springs of k", "equalities pull", "medium")
+    assert len(notes) == len(named)
+    for what in named:
+        assert sum(what in note for note in notes) == 1, what
+    assert arm().notes == ()
+
+
+def test_terms_of_the_free_joint_are_named(arm):
+    """A default of all joints is one of the free joint, too."""
+    free = '<joint name="base" type="free" {}/><geom size="0.3"/><body name="c"><joint/><geom size="0.2"/></body>'
+    file = f'<mujoco><worldbody><body name="b">{free}</body></worldbody></mujoco>'
+    (note,) = arm(file.format('damping="0.1"')).notes
+    assert "of the free joint base" in note
+    assert arm(file.format("")).notes == ()
+
+
+def test_what_a_flag_disables_is_not_read(arm):
+    flag = '<option><flag spring="disable" damper="disable" constraint="disable" gravity="disable"/></option>'
+    robot = arm(REST.format(flag=flag))
+    assert robot.parameters.held == {} and robot.model.gravity.linear.tolist() == [0, 0, 0]
+    assert [note for note in robot.notes if "actuators" not in note and "medium" not in note] == []
+
+
+def test_tables_and_floors_of_the_world_are_checked(arm):
+    """Of links that no joint joins to the world: the second one touches the floor where it hangs down."""
+    world = (
+        '<geom type="plane" size="0 0 1" pos="0 0 -1.2"/><geom type="box" size="0.1 1 0.1" pos="0 0 0.5"/>'
+    )
+    robot = arm(ARM.replace("<worldbody>", "<worldbody>" + world))
+    collisions = Surroundings().resolve(robot)
+    assert collisions.pairs == (("world", "b"), ("world", "b"))
+    ahead, down = collisions.distances(robot.configurations(np.array([[0, 0], [1.5, 0.3]])))
+    # the ball of 0.1 m on the second link is 0.2 m from its joint
+    np.testing.assert_allclose(ahead, [1.1, np.hypot(1.1, 0.4) - 0.1], atol=1e-3)
+    assert down[0] < 0

@@ -69,11 +69,15 @@ def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
 
     The prediction is scaled, not the measurement: that contains the residuals, which it would then explain.
     """
-    train, used = solved.problem.robot.train, solved.problem.robot.equations
+    robot, recorded = solved.problem.robot, joints_of(solved.problem)
+    train, used = robot.train, robot.equations
+    # of all joints, in the robot's order: joints that follow others need not be recorded
+    every = np.zeros((*factors.shape[:-1], len(robot.joints)))
+    every[..., [robot.joints.index(joint) for joint in recorded]] = factors
     if train.drive.side != "motor":
-        return cast("JointSamples", solved.predicted * factors[..., used])
+        return cast("JointSamples", solved.predicted * every[..., used])
     reduction = train.reduction[:, used]
-    return cast("JointSamples", (solved.predicted @ np.linalg.pinv(reduction) * factors) @ reduction)
+    return cast("JointSamples", (solved.predicted @ np.linalg.pinv(reduction) * every) @ reduction)
 
 
 class TorqueGain(Explanation):

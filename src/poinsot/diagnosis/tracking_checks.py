@@ -139,7 +139,7 @@ class RobotAsKnown(Check):
     def _fit(self, run: FilterRun, fitted: Regression) -> Iterator[Finding]:
         tau = np.nan_to_num(run.motion.tau)
         r2 = np.where(np.ptp(tau, axis=0) > 0, 1 - fitted.ratio**2, 1.0)
-        noisy = ", ".join(np.array(run.torques.robot.effort_names)[r2 < self.noise])
+        noisy = ", ".join(np.array(run.torques.robot.speed_names)[r2 < self.noise])
         if noisy:
             text = f"Neither the known robot nor any load explains the torque of {noisy}: noise, or another signal."
             yield TorqueNoise.causes[0].finding(Severity.error, text, where=noisy, evidence=200.0)
@@ -151,7 +151,7 @@ class RobotAsKnown(Check):
 
     def _gains(self, run: FilterRun) -> Iterator[RunNuisance]:
         """Gains of all torques and of one joint's, from the beginning or from some time on."""
-        motion, names, size = run.settled, run.torques.robot.effort_names, GainChange()
+        motion, names, size = run.settled, run.torques.robot.speed_names, GainChange()
         known = np.where(np.isfinite(motion.tau), run.known[1], 0.0)
         N, n = known.shape
         for joint, own in [("", np.ones(n)), *zip(names, np.eye(n), strict=True)]:

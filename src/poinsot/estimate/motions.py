@@ -6,7 +6,7 @@ standard deviations begin with `std.`. So it is stored, plotted and read again l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -85,6 +85,23 @@ class EstimatedMotion(Brief):
     sensors: tuple[SensorFit, ...]
     contacts: tuple[str, ...] = ()
     disturbance: Mapping[str, float] = field(default_factory=dict)
+
+
+PathColumn = tuple[str, str, Vector, Vector | None]
+"""Channel, unit, (S,) values, and (S,) standard deviations; None: unknown."""
+
+
+def path_of(name: str, times: Vector, columns: Iterable[PathColumn]) -> Recording:
+    """The path of a motion that was estimated from a recording of this name, masked where a value is not finite."""
+    channels, units, valid = {}, {}, {}
+    for channel, unit, values, std in columns:
+        for key, numbers in ((channel, values), (STD + channel, std)):
+            if numbers is None:
+                continue
+            channels[key], units[key], known = np.nan_to_num(numbers), unit, np.isfinite(numbers)
+            if not known.all():
+                valid[key] = known
+    return Recording(times, channels, units, valid, {"estimated": name})
 
 
 class EstimatedMotions(tuple[EstimatedMotion, ...], Extra):

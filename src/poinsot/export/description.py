@@ -71,6 +71,10 @@ class Description(ABC):
         """Whether simulators compute its inertia from its shapes, since the description gives none."""
         return False
 
+    def has_place_for(self, term: str) -> bool:
+        """Whether a simulator applies a term of `JointDynamics` that the description has."""
+        return term in self.holds
+
     @abstractmethod
     def terms(self, freedom: Freedom) -> JointDynamics:
         """The joint terms of a degree of freedom."""

@@ -82,10 +82,16 @@ def place(
     unsupported = []
     for parameter in parameters:
         friction = None if parameter.kind.endswith(COUPLING) else parameter_of(parameter.kind)
-        term = "armature" if parameter.kind == "rotor_inertia" else friction and friction.described_as
+        of_friction = None if friction is None else friction.described_as
+        term = "armature" if parameter.kind == "rotor_inertia" else of_friction
         freedom = freedom_of.get(parameter.owner)
         # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.
-        if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
+        if (
+            freedom is None
+            or freedom not in source.freedoms
+            or term is None
+            or not source.has_place_for(term)
+        ):
             unsupported.append(parameter)
             continue
         if parameter.value < 0 and not negative:
@@ -293,7 +299,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     description = source.edited(inertials, terms)
     # Read again before anything is written: a parser may find more in a file than the editor did.
     error = check_reloaded(robot, description, np.array(list(bodies.values())), terms)
-    notes = [*(note for _, said in shares for note in said), *notes]
+    notes = [*(note for _, said in shares for note in said), *notes, *robot.unrepresented]
     files = (each.get(name, "/") for each in source.text.root.walk() for name in ("filename", "file"))
     if not all(file.startswith(ABSOLUTE) for file in files):
         notes.append(

@@ -3,8 +3,9 @@
 What a body or joint has is what MuJoCo reads. An `<inertial>` wins over shapes, and an attribute of a joint over
 its default class, so what is written there takes effect. Included files become part of the text.
 
-Some compiler features cannot be combined with edits of single bodies and are refused: generated bodies
-(`<replicate>`, `<attach>`, ...), inertia that is overridden by shapes, masses that are scaled.
+Where the compiler overrides inertia by that of shapes, or scales all masses, every moving body gets the inertia that it
+computes, and it does so no more. Generated bodies (`<replicate>`, `<attach>`, ...) are refused: they cannot be edited
+one by one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -64,11 +65,49 @@ class Mjcf(Description):
             )
         worlds = self.text.root.all("worldbody")
         bodies = [element for world in worlds for element in world.walk() if element.tag == "body"]
-        if not all(body.get("name") for body in bodies):
-            raise InvalidModel(
-                f"a body in {self.path} has no name, so no result can be written to it; name every body"
-            )
-        return self._by_name(bodies)
+        from ..models.robot.compiled import BODY_NAME, unique_names
+
+        # bodies of the text are in the order of MuJoCo's, of which the first is the world
+        names = unique_names([body.name for body in self._specification.bodies], BODY_NAME.format)
+        return dict(zip(names[1:], bodies, strict=True))
+
+    @cached_property
+    def _bodies(self) -> dict[str, Any]:
+        """Link -> its body in MuJoCo's reading."""
+        return dict(zip(self.links, self._specification.bodies[1:], strict=True))
+
+    @property
+    def _is_overridden(self) -> bool:
+        """Whether the compiler changes the inertia that bodies have in the text."""
+        compiler = self._specification.compiler
+        return bool(compiler.inertiafromgeom == 1 or compiler.settotalmass > 0)  # 1: "true"
+
+    @cached_property
+    def _computed(self) -> dict[str, Vector]:
+        """Link -> (10,) pi that the compiler gives it; of bodies that move."""
+        from ..models.robot.compiled import compile_text, inertial_of
+
+        m = compile_text(self.text.data.decode(), self.path)
+        return {
+            link: inertial_of(m, b).toDynamicParameters()
+            for b, link in enumerate(self.links, start=1)
+            if m.body_weldid[b] and m.body_mass[b]
+        }
+
+    def edited(
+        self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointDynamics] | None = None
+    ) -> Self:
+        if not inertials or not self._is_overridden:
+            return super().edited(inertials, terms)
+        described = super().edited({**self._computed, **inertials}, terms)
+        compilers = described.text.root.all("compiler")
+        edits = [
+            described.text.remove_attribute(element, name)
+            for element in compilers
+            for name in ("inertiafromgeom", "settotalmass")
+            if name in element.attributes
+        ]
+        return type(self)(self.path, described.text.edited(edits))
 
     @cached_property
     def _joints(self) -> dict[Freedom, tuple[Element, Any]]:
@@ -77,7 +116,7 @@ class Mjcf(Description):
         for name, body in self.links.items():
             first = 0
             own = [element for element in _own(body) if element.tag in ("joint", "freejoint")]
-            for element, joint in zip(own, self._specification.body(name).joints, strict=True):
+            for element, joint in zip(own, self._bodies[name].joints, strict=True):
                 size = FREEDOMS[joint.type.name]
                 if size == 1:  # a ball has no terms of a single axis; it only shifts the indices after it
                     joints[name, first] = element, joint
@@ -89,8 +128,9 @@ class Mjcf(Description):
         return {freedom: element for freedom, (element, _) in self._joints.items()}
 
     def inertial(self, link: str) -> Vector | None:
-        spec = self._specification
-        body = spec.body(self.links[link].get("name"))
+        if self._is_overridden:
+            return self._computed.get(link)
+        spec, body = self._specification, self._bodies[link]
         if not body.explicitinertial:
             return None
         if np.isfinite(body.fullinertia[0]):
@@ -104,8 +144,15 @@ class Mjcf(Description):
         return from_physical(float(body.mass), np.array(body.ipos), I)
 
     def has_shape_inertia(self, link: str) -> bool:
-        body = self._specification.body(self.links[link].get("name"))
-        return not body.explicitinertial and bool(len(body.geoms))
+        body = self._bodies[link]
+        return not (body.explicitinertial or self._is_overridden) and bool(len(body.geoms))
+
+    def has_place_for(self, term: str) -> bool:
+        from ..models.robot.compiled import disabled_terms
+
+        return super().has_place_for(term) and term not in disabled_terms(
+            self._specification.option.disableflags
+        )
 
     def terms(self, freedom: Freedom) -> JointDynamics:
         joint = self._joints[freedom][1]
@@ -118,14 +165,6 @@ class Mjcf(Description):
         return str(self._joints[freedom][1].type.name) == "mjJNT_SLIDE"
 
     def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
-        if self._specification.compiler.inertiafromgeom == 1:  # "true"
-            raise InvalidModel(
-                f'{self.path} takes all inertia from shapes; set inertiafromgeom="auto" in its <compiler> first'
-            )
-        if self._specification.compiler.settotalmass > 0:
-            raise InvalidModel(
-                f"{self.path} scales all masses; remove settotalmass from its <compiler> first"
-            )
         body = self.links[link]
         element = body.first("inertial")
         if pi is None:
@@ -133,7 +172,7 @@ class Mjcf(Description):
             self._check_bounds(link, 0.0, np.zeros((3, 3)))
             if element is not None:
                 return [Edit(element.start, element.end, ZERO_INERTIAL)]
-            return [self.text.insert(body, [ZERO_INERTIAL])] if self.has_shape_inertia(link) else []
+            return [self.text.insert(body, [ZERO_INERTIAL])] if len(self._bodies[link].geoms) else []
         m, c, I = written(pi)
         if m <= 0:
             raise InvalidModel(f"MJCF cannot hold the mass {m:.4g} kg of {link!r}, which must be above 0")

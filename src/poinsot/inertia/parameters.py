@@ -297,6 +297,11 @@ class Ellipsoid:
     axes: np.ndarray
     semi_axes: np.ndarray
 
+    def surface(self, directions: Float[np.ndarray, "V 3"]) -> Float[np.ndarray, "*batch V 3"]:
+        """(..., V, 3) points of the surface, in the body frame, for points (V, 3) of the unit sphere [m]."""
+        radii = self.axes * self.semi_axes[..., None, :]
+        return np.asarray(self.center[..., None, :] + directions @ np.swapaxes(radii, -1, -2))
+
 
 def equivalent_ellipsoid(pi: Inertial) -> Ellipsoid:
     """The ellipsoid that has the parameters of bodies (..., 10) with a mass; a flat body has a semi-axis of 0.

@@ -16,6 +16,7 @@ from ..diagnosis.effort_samples import FEWEST_LEVELS, at_ends
 from ..estimate import Finding, Severity
 from ..exceptions import listing
 from ..recording import EFFORTS, Recording
+from ..statistics import grid_step
 
 NEIGHBOURHOOD = 10
 """Number of samples on either side over which an increment is averaged."""
@@ -90,7 +91,7 @@ def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> Channe
         return ChannelFacts(name, recording.units[name], nan, nan, nan, nan, len(trusted), True, 0, None, None,
                             0.0, None, 0.0, 0.0, False)  # fmt: skip
     digits = significant_digits(values)
-    step = grid_step(values) if digits is None else None
+    step = grid_step(values, 3) or None if digits is None else None
     repeated = np.concatenate([[False], np.diff(values) == 0])
     constant, position = bool(np.ptp(values) == 0), name.startswith("position")
     lowest, highest = (values == values.min()) & moving, (values == values.max()) & moving
@@ -139,27 +140,6 @@ def significant_digits(values: np.ndarray) -> int | None:
             on_grid = magnitudes / 10.0 ** (exponents.max() - digits + 1)
             return digits if np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6) else None
     return None
-
-
-def grid_step(values: np.ndarray) -> float | None:
-    """Step of the grid on which all values lie; None if there is none.
-
-    >>> grid_step(0.25 * np.array([0, 1, 5, 3, 2, 2, 8, 9, 3, 4, 1, 0]))
-    0.25
-    """
-    levels = np.unique(values)
-    span = levels[-1] - levels[0]
-    steps = np.diff(levels)
-    steps = steps[steps > 1e-9 * span]
-    if len(steps) < 3:
-        return None
-    step = float(steps.min())
-    # Refine with the whole span, so that rounding of a single step does not add up.
-    places = np.round((levels - levels[0]) / step)
-    step = float(span / places[-1])
-    off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
-    # rounding in the file moves values off the grid slightly; with ten million steps every value is near one
-    return step if off_grid.max() < 0.05 and places[-1] < 1e7 else None
 
 
 def resolution(values: np.ndarray, digits: int | None, step: float | None) -> np.ndarray:

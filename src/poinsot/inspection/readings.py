@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import Samples
-from .channels import grid_step, resolution, significant_digits, stale_percent
+from ..statistics import grid_step
+from .channels import resolution, significant_digits, stale_percent
 
 QUANTILE = 0.99
 """Quantile of magnitudes that is the usual largest one."""
@@ -92,7 +93,7 @@ def held_rows(columns: np.ndarray) -> tuple[int, int]:
     for x in columns.T:
         repeated = np.concatenate([[False], np.diff(x) == 0])
         digits = significant_digits(x)
-        steps = resolution(x, digits, grid_step(x) if digits is None else None)
+        steps = resolution(x, digits, grid_step(x, 3) or None if digits is None else None)
         share = stale_percent(x, repeated, np.ones(len(x), bool), steps, steadily=True)
         shares += [] if share is None else [share]
     if not shares or np.median(shares) < 50:

@@ -31,6 +31,7 @@ import numpy as np
 from ..arrays import JointSamples, Samples, Vector, fast_length
 from ..exceptions import InvalidSignals
 from ..recording import Recording
+from ..statistics import grid_step
 from .decimation import PASSBAND, Decimation
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 from .signals import positions
@@ -118,7 +119,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
         raise InvalidSignals(f"{len(p)} samples are too few for a spectrum: it needs at least {MIN_SAMPLES}")
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
-    steps = np.array([encoder_step(column) for column in p.T])
+    steps = np.array([grid_step(column) for column in p.T])
     single = [_excitation(f, S[:, j], steps[j], rate) or AT_REST for j in range(len(joints))]
     powers = np.array([excitation.power for excitation in single])
     moving = np.isfinite(powers)
@@ -177,7 +178,7 @@ def too_narrow(
 def noise_hz(x: Samples, rate_hz: float) -> float | None:
     """Frequency above which the noise of one channel dominates [Hz]; None if it never exceeds its noise."""
     f, S = _velocity_spectrum(x[:, None], rate_hz)
-    excitation = _excitation(f, S[:, 0], encoder_step(x), rate_hz)
+    excitation = _excitation(f, S[:, 0], grid_step(x), rate_hz)
     return None if excitation is None else excitation.noise_hz
 
 
@@ -248,14 +249,6 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     power = np.mean([np.abs(np.fft.rfft(window * (s - s.mean()), padded)) ** 2 for s in stretches], axis=0)
     power[1 : (padded + 1) // 2] *= 2  # the negative frequencies' share; zero and Nyquist's have none
     return power / (rate_hz * (window @ window))
-
-
-def encoder_step(x: Samples) -> float:
-    """Smallest difference between two values that occur: the encoder's step; close to zero for continuous values."""
-    steps = np.diff(np.unique(x))
-    # a change of unit rounds equal readings to values that differ by 1e-16 of their size: these are no steps
-    steps = steps[steps > 1e-9 * np.ptp(x)]
-    return float(steps.min()) if len(steps) else 0.0
 
 
 def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Excitation | None:

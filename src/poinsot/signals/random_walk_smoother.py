@@ -18,7 +18,8 @@ from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
 from ..ranges import Positive, check_ranges
 from ..recording import Recording
-from .bandwidth import cutoff_for_ratio, encoder_step, ratio_for_cutoff, span_text, too_narrow
+from ..statistics import grid_step
+from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
 from .low_pass import FilterOrder, check_below_nyquist
 from .random_walk import (
     GeneralizedRandomWalk,
@@ -136,7 +137,7 @@ def maximum_likelihood_nvr(
     smoothed = smooth(y, model, 10**log10_nvr, valid)
     noise_std = np.sqrt(smoothed.noise_variance)
     cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
-    rounding = np.array([encoder_step(y[valid[:, j], j]) for j in range(y.shape[1])]) / math.sqrt(12)
+    rounding = np.array([grid_step(y[valid[:, j], j]) for j in range(y.shape[1])]) / math.sqrt(12)
     # bounds first: there a curvature has no meaning
     conditions = {
         RatioVerdict.at_upper_bound: upper - log10_nvr < BOUND_DECADES,

@@ -1,10 +1,10 @@
 """Open-loop simulation of a robot's actuators in MuJoCo, from a written file: commands in, positions out.
 
 All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Ramp, delay, lag,
-play and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before
-it starts and MuJoCo runs by itself; so is the delay, which MuJoCo would interpolate between its time steps. Effects
-that depend on the state (dead band, a speed-torque line, friction that varies) change the file's numbers before each
-time step, in compiled code that calls MuJoCo's library.
+play and the gain on the command's rate depend on the command alone, so they are computed for a whole motion before it
+starts; so is the delay, which MuJoCo would interpolate between its time steps. Effects that depend on the state (dead
+band, a speed-torque line, friction that varies) change the file's numbers before each time step, in compiled code that
+calls MuJoCo's library.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mujoco
-import mujoco.rollout
 import numpy as np
 
-from ..arrays import JointSamples, Matrix, Times, Vector
+from ..arrays import JointSamples, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
 from ..models.friction.law import DRY, EFFORT, FIRST, effort_at
@@ -37,8 +36,6 @@ from ..models.servo.setpoint import Commands
 
 if TYPE_CHECKING:
     from ..estimators.servo import problem
-
-STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +152,6 @@ class Simulator:
         """(n,) places of the joints in MuJoCo's qvel."""
         return self.model.jnt_dofadr[self.model.actuator_trnid[:, 0]]
 
-    @cached_property
-    def depends_on_state(self) -> bool:
-        """Whether an actuator has an effect that changes the file's numbers at each step."""
-        return any(
-            each.dead_band
-            or each.further_friction
-            or each.friction_positions
-            or np.isfinite(each.no_load_speed)
-            for each in self.actuators
-        )
-
     def roll_out(self, motion: Motion) -> JointSamples:
         """(T, n) positions at the motion's samples, from its first position and its commands [rad].
 
@@ -189,10 +175,7 @@ class Simulator:
         smoothed, rate = (np.column_stack(each) for each in zip(*shaped, strict=True))
         data = mujoco.MjData(self.model)
         data.qpos[self.positions_index], data.qvel[self.velocities_index] = motion.position, motion.velocity
-        if self.depends_on_state or motion.voltage is not None:
-            q = _stepwise(self, data, smoothed, rate, self._supply(motion, h * (np.arange(steps) + 0.5)))
-        else:
-            q = self._run(data, smoothed + rate * self._rate_share)
+        q = _stepwise(self, data, smoothed, rate, self._supply(motion, h * (np.arange(steps) + 0.5)))
         time = h * np.arange(steps + 1)
         return np.column_stack([np.interp(motion.time, time, column) for column in q.T])
 
@@ -210,23 +193,6 @@ class Simulator:
                 if volts > 0:
                     supply[:, k] = np.interp(at, motion.time, column) / volts
         return supply
-
-    @cached_property
-    def _rate_share(self) -> np.ndarray:
-        """(n,) seconds of the command's rate in the control."""
-        return np.array([each.derivative_gain / each.stiffness for each in self.actuators])
-
-    def _run(self, data: mujoco.MjData, control: JointSamples) -> Matrix:
-        """(S + 1, n) positions at the ends of time steps under (S, n) control signals."""
-        start = np.empty(mujoco.mj_stateSize(self.model, STATE))
-        mujoco.mj_getState(self.model, data, start, STATE)
-        states, _ = mujoco.rollout.rollout(self.model, data, start[None], control[None])
-        q = np.vstack([start[1 + self.positions_index], states[0][:, 1 + self.positions_index]])
-        # MuJoCo starts anew, at time 0, where its state is not finite or too large
-        broken = np.flatnonzero(np.diff(states[0][:, 0], prepend=0.0) <= 0)
-        if len(broken):
-            q[broken[0] :] = np.nan
-        return q
 
 
 def _without_delays(spec: mujoco.MjSpec) -> mujoco.MjModel:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from poinsot.estimators.linear.constraints import BodyConstraint, Box, Constraints
@@ -453,3 +454,26 @@ def test_settings_that_mean_nothing_are_refused(settings, words):
 def test_trust_is_the_old_name_of_weighing():
     with pytest.warns(FutureWarning, match="write weighing = 'data'"):
         assert SemidefiniteLeastSquares(trust="data") == SemidefiniteLeastSquares(weighing="data")
+
+
+def with_placeholders(robot, masses):
+    """The robot as a description with these masses and the inertia of a body of 10 kg has it."""
+    model = robot.model.copy()
+    for joint, mass in zip(robot.body_joints, masses, strict=True):
+        model.inertias[joint] = pin.Inertia(mass, np.zeros(3), np.eye(3))
+    return replace(robot, model=model)
+
+
+def test_placeholders_are_neither_prior_nor_scale(rng):
+    """The result does not depend on their numbers, and has about the masses that the data show."""
+    theta = own_parameters(ARM, np.random.default_rng(5))
+    estimates = []
+    for masses in ([1e-3] * 3, [5e-3, 2e-3, 1e-2]):
+        problem = problem_of(np.random.default_rng(1), with_placeholders(ARM, masses), theta=theta)
+        estimates.append(SemidefiniteLeastSquares().solve(problem))
+    for one, other in zip(*(estimate.bodies for estimate in estimates), strict=True):
+        assert one.mass == pytest.approx(other.mass, rel=1e-5)
+        assert one.physically_consistent
+    assert any("are placeholders, spread more thinly than air" in text for text in estimates[0].warnings)
+    total = sum(body.mass for body in estimates[0].bodies)
+    assert 0.3 < total / theta[[0, 10, 20]].sum() < 3

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from poinsot.estimators.servo.intervals import (
-    coloured_covariance,
-    rounding_products,
-    rounding_step,
-)
+from poinsot.estimators.servo.intervals import coloured_covariance, rounding_products
+from poinsot.statistics import grid_step
 
 
 def regressor(rng, N=1500):
@@ -55,9 +52,9 @@ def test_middle_is_the_dense_double_sum():
 def test_rounding_is_found():
     rng = np.random.default_rng(0)
     smooth = np.cumsum(rng.standard_normal(2000)) * 1e-3
-    assert rounding_step(smooth) == 0.0
-    assert rounding_step(np.full(10, 0.3)) == 0.0
-    assert rounding_step(np.round(smooth / 1.534e-3) * 1.534e-3) == pytest.approx(1.534e-3, rel=1e-6)
+    assert grid_step(smooth) == 0.0
+    assert grid_step(np.full(10, 0.3)) == 0.0
+    assert grid_step(np.round(smooth / 1.534e-3) * 1.534e-3) == pytest.approx(1.534e-3, rel=1e-6)
 
 
 @pytest.mark.parametrize("dither", [0.1, 0.3])

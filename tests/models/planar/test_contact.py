@@ -112,15 +112,3 @@ def test_the_papers_gap_of_an_ellipse(rng):
         )
         np.testing.assert_allclose(N[0], [*n, GQ[0] * n[1] - GQ[1] * n[0]], atol=1e-12)
         np.testing.assert_allclose(T[0], [*t, GQ[0] * t[1] - GQ[1] * t[0]], atol=1e-12)
-
-
-@each_shape
-def test_symbols_say_the_same(shape, rng):
-    pytest.importorskip("casadi")
-    from poinsot.estimators.impacts.program import contact_functions
-
-    function = contact_functions(shape, WALLS)
-    for q in poses(rng, 5):
-        g, N, T = at(shape, WALLS, q)
-        for ours, theirs in zip((g[:, None], N.T, T.T), function(q), strict=True):
-            np.testing.assert_allclose(np.asarray(theirs), ours, atol=1e-13)

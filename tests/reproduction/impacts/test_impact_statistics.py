@@ -10,7 +10,6 @@ from scipy import stats
 from poinsot_reproductions.impacts import statistics
 from poinsot_reproductions.normalized_errors import held
 
-pytest.importorskip("casadi")
 FREE, FORCED = statistics.TRIALS
 
 

@@ -7,8 +7,6 @@ import pytest
 
 from poinsot_reproductions.impacts import table
 
-pytest.importorskip("casadi")
-
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):

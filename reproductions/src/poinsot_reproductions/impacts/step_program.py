@@ -29,14 +29,12 @@ from jaxtyping import Bool, Float
 
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel, MissingExtra
-from poinsot.models.planar.body import GRAVITY, PlanarBody, Wall
+from poinsot.models.planar.body import GRAVITY, PlanarBody, Wall, contacts_at
 
 try:
     import casadi
 except ImportError as error:
-    raise MissingExtra("impacts", "casadi") from error
-
-from poinsot.estimators.impacts.program import contact_functions
+    raise MissingExtra("bench", "casadi") from error
 
 TOLERANCE = 1e-13
 """Of IPOPT."""
@@ -74,9 +72,8 @@ class StepProgram:
     def __init__(self, body: PlanarBody, walls: Sequence[Wall], step: float) -> None:
         if not 0 < step < np.inf:
             raise InvalidModel("the step must be above 0 s")
-        self.body, self.step = body, step
-        self._contact = contact_functions(body.shape, walls)
-        self.count = self._contact.size1_out(0)
+        self.body, self.walls, self.step = body, walls, step
+        self.count = len(body.shape.parts) * len(walls)
         self._solver, self._bounds = self._built()
 
     def _built(self) -> tuple[Any, dict[str, np.ndarray]]:
@@ -118,10 +115,11 @@ class StepProgram:
     def __call__(self, pose: Vector, velocity: Vector) -> ProgramStep:
         """The step from a pose (3,) and a velocity (3,), under gravity and drag."""
         C, body = self.count, self.body
-        g, N, T = (np.array(part) for part in self._contact(pose))
+        g, N, T = contacts_at(pose, body.shape, self.walls)
+        N, T = N.T, T.T
         k = np.array([body.drag[0], body.drag[0], body.drag[1]])
         free = velocity + self.step * (np.array([0.0, -GRAVITY, 0.0]) - k * velocity)
-        z = (g[:, 0] <= 0) & (N.T @ velocity <= 0)
+        z = (g <= 0) & (N.T @ velocity <= 0)
         slip = np.abs(T.T @ free)
         largest = CLEAR * (
             np.abs(N.T @ velocity).max() + np.abs(N.T @ free).max() + np.abs(velocity).max() + 1

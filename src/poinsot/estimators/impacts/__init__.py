@@ -6,8 +6,7 @@ prediction   the motion of an identified body from its first flight
 
 One drop, simulated through all of its impacts:
 
-program      poses, impulses, J/m and friction as a nonlinear program with complementarity (CasADi)
-shooting     the same by simulation from event to event; mixture of all minima that explain the frames about as well
+shooting     least squares by simulation from event to event; mixture of all minima that explain frames about as well
 drop         the search for the minimum, its result, and the certificate
 
 Many drops, as flights joined by impacts with impulses of their own:
@@ -16,6 +15,4 @@ flights      division of frames into flights, states at both ends by a Kalman fi
 collisions   the shared parameters, each declared once; residuals of an impact, and of a body at rest
 pool         the weighted least-squares problem: linearization, elimination, tolerances, minimization
 pooled       which impacts are used, the search for the minimum, its result, certificate, and consistency of drops
-
-Nothing is imported here: one drop needs CasADi, many do not.
 """

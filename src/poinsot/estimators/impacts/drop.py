@@ -1,8 +1,8 @@
 """J/m, friction and restitution of one drop: the search, and what its motion and its impacts determine.
 
-The solution of the program (`program`), which has few minima but impulses at few nodes, starts a search by shooting
-(`shooting`). Third differences of frames give the initial value of the tracker's noise, residuals of the best motion
-the final one. Where every impact sticks, the least mu that still explains the motion is given in place of mu.
+The flight before the first contact gives pose and velocity of the first frame, from which a search by shooting
+(`shooting`) starts. Third differences of frames give the initial value of the tracker's noise, residuals of the best
+motion the final one. Where every impact sticks, the least mu that still explains the motion is given in place of mu.
 
 Each impact gives three equations in the mass, the inertia and its two impulses (Gabiccini et al., Sect. 5.2),
 
@@ -59,7 +59,7 @@ from ...models.planar.drop import Drop
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .flights import FEWEST, integrals, moving
+from .flights import FALL, FEWEST, first_flight, integrals, moving
 from .problem import (
     AGREES,
     WITHOUT_MASS,
@@ -82,11 +82,11 @@ from .shooting import (
     Shooting,
     ShootingFit,
     further_minima,
+    lifted_mass,
 )
 
 if TYPE_CHECKING:
     from .problem import ImpactsProblem
-    from .program import ProgramFit
 
 
 TURNED = 1e-9
@@ -147,7 +147,7 @@ CONE_MARGIN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DropFit(ShootingFit):
-    """The result of one drop: the deepest minimum; iterations of the program included.
+    """The result of one drop: the deepest minimum.
 
     Args:
         drop: measured frames until the body came to rest.
@@ -156,7 +156,6 @@ class DropFit(ShootingFit):
         impacts: impacts in their order, impulses by mass [m/s].
         friction_bound: lower bound of mu, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force determines it.
-        program: the solution of the program; None if the search was interrupted before it.
         shooting: residuals, with the noise that was estimated.
     """
 
@@ -168,7 +167,6 @@ class DropFit(ShootingFit):
     impacts: ImpactEvents
     friction_bound: float | None
     mass_identifiable: bool
-    program: ProgramFit | None
     shooting: Shooting
 
     @property
@@ -436,13 +434,10 @@ class DropSimulation(SolvedMotion):
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
-NODE_SPACING_S, LEAST_NODE_SPACING_S = 5e-3, 2e-3
-"""Longest step of the program, and about the shortest [s]. A body of 5 m/s moves 25 mm in 5 ms, less than its size."""
-PROGRAM_STARTS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
-"""J/m in squares of the size, mu, and additional steps, of each program; the next one is solved only if shooting from
-the ones before does not explain the frames."""
-PROGRAM_ITERATIONS = 30
-"""Largest number of iterations of a stage of a program: enough for a starting point."""
+STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
+"""J/m in squares of the size, and mu, of each search; the next one follows only if the ones before do not explain the
+frames."""
+START_RESTITUTION = 0.3
 UNKNOWN_NOISE_FACTOR = 1.5
 """Factor on the chi-square threshold up to which frames count as explained while the noise is not known: third
 differences give it to some 20 %, its square to 50 %."""
@@ -464,7 +459,6 @@ def fitted_drop(
     mass: float | None = None,
     noise: Sequence[float] | Vector | None = None,
     drag: tuple[float, float] = (0.0, 0.0),
-    steps: int | None = None,
     seed: int = 0,
     *,
     progress: ProgressCallback | None = None,
@@ -475,7 +469,7 @@ def fitted_drop(
     Args:
         drop: frames, poses of the center of mass. shape, walls: outline of the body, and walls that it may strike.
         mass: [kg], if it is known; without known forces it acts in no way.
-        noise, drag, steps, seed: as in `ImpactIdentification`.
+        noise, drag, seed: as in `ImpactIdentification`.
 
     Raises:
         InvalidSignals: if there are too few frames.
@@ -492,7 +486,7 @@ def fitted_drop(
     rng = np.random.default_rng(seed)
     limit = float(stats.chi2.ppf(1 - SIGNIFICANCE, shooting.degrees))
     limit *= 1.0 if given else UNKNOWN_NOISE_FACTOR
-    program, fits = _first_fits(drop.name, shooting, limit, steps, rng, progress, stop)
+    fits = _first_fits(drop.name, shooting, limit, rng, progress, stop)
     fits = further_minima(shooting, fits, rng, stop)
     for _ in range(NOISE_UPDATES if not given else 0):
         if stop_requested(stop):
@@ -509,65 +503,36 @@ def fitted_drop(
             fits = shooting.distinct([shooting.fit(minimum.theta) for minimum in fits])
         if change < 1.02:
             break
-    return _result(drop, shooting, fits, program, given, stop_requested(stop))
+    return _result(drop, shooting, fits, given, stop_requested(stop))
 
 
 def _first_fits(
     name: str,
     shooting: Shooting,
     limit: float,
-    steps: int | None,
     rng: np.random.Generator,
     progress: ProgressCallback | None,
     stop: Stop | None,
-) -> tuple[ProgramFit | None, list[ShootingFit]]:
-    """Programs from different values, until shooting from one of them explains the frames."""
-    few = _frames_of_program(shooting)
-    steps = steps or max(2, int(np.ceil(np.median(np.diff(few.times)) / NODE_SPACING_S)))
-    # another start only if the motion is not explained: most drops need one program
-    programs: list[ProgramFit] = []
+) -> list[ShootingFit]:
+    """Searches from the first flight and different values of the rest, until one of them explains the frames."""
+    _, (pose, velocity), middle = first_flight(shooting.times, shooting.poses, shooting.noise)
+    early = shooting.times[0] - middle
     fits: list[ShootingFit] = []
-    for inertia, friction, more in PROGRAM_STARTS:
-        if stop_requested(stop):
-            break
-        from .program import solve_program  # CasADi is needed from here on, and not before
-
-        report(progress, "nonlinear program", detail=name)
-        start = inertia * few.shape.size**2, friction
-        begin = solve_program(few, *start, steps + more, PROGRAM_ITERATIONS)
-        programs.append(begin)
+    state = pose + early * velocity + 0.5 * early**2 * FALL, velocity + early * FALL
+    mass = lifted_mass(shooting.forces, shooting.shape) if shooting.forces is not None else None
+    for inertia, friction in STARTS:
         report(progress, "shooting", detail=name)
-        bounce = float(np.clip(np.median(begin.restitutions), 0.1, 0.5)) if len(begin.restitutions) else 0.3
-        known = begin.inertia_to_mass, min(begin.friction, 1.0), bounce, begin.mass
-        theta = shooting.theta((begin.poses[0], begin.velocities[0]), *known)
-        more_fits = shooting.search(theta, limit, rng, stop)
-        fits = shooting.distinct([*fits, *more_fits])
-        if fits[0].chi_square <= limit:
+        known = inertia * shooting.shape.size**2, friction, START_RESTITUTION, mass
+        fits = shooting.distinct([*fits, *shooting.search(shooting.theta(state, *known), limit, rng, stop)])
+        if fits[0].chi_square <= limit or stop_requested(stop):
             break
-    if not fits:
-        # no program was solved: pose and velocity of the first frames, and middling values of the rest
-        t, q = shooting.times, shooting.poses
-        state = q[0], (q[2] - q[0]) / (t[2] - t[0])
-        fits = [shooting.fit(shooting.theta(state, 0.25 * shooting.shape.size**2, 0.4, 0.3, None))]
-    return min(programs, key=lambda program: program.chi_square, default=None), fits
-
-
-def _frames_of_program(shooting: Shooting) -> Shooting:
-    """The first part of a long motion, with frames no closer than the shortest steps."""
-    times = shooting.times
-    every = max(1, int(2 * LEAST_NODE_SPACING_S / np.median(np.diff(times))))
-    chosen = np.arange(0, shooting.first_part, every)
-    few, forces = times[chosen], shooting.forces
-    if forces is not None:
-        forces = integrals(times, forces, few) / np.diff(few)[:, None]
-    return replace(shooting, times=few, poses=shooting.poses[chosen], forces=forces)
+    return fits
 
 
 def _result(
     drop: Drop,
     shooting: Shooting,
     fits: Sequence[ShootingFit],
-    program: ProgramFit | None,
     noise_given: bool,
     interrupted: bool,
 ) -> DropFit:
@@ -586,7 +551,7 @@ def _result(
         posterior=posterior,
         noise_given=noise_given,
         chi_square=fit.chi_square,
-        iterations=fit.iterations + (0 if program is None else program.iterations),
+        iterations=fit.iterations,
         status=Status.interrupted if interrupted else fit.status,
         findings=tuple(_distrust(drop, shooting, fit, noise_given)),
         predicted=predicted,
@@ -594,7 +559,6 @@ def _result(
         impacts=impacts,
         friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
         mass_identifiable=shooting.mass_is_estimated and bool(std[-1] < IDENTIFIABLE_STD),
-        program=program,
         shooting=shooting,
     )
 

@@ -62,6 +62,33 @@ def integrals(times: Vector, held: Float[np.ndarray, "K 3"], ends: Vector) -> Fl
     return np.diff(np.column_stack([np.interp(ends, times, sums[:, k]) for k in range(3)]), axis=0)
 
 
+FALL = np.array([0.0, -GRAVITY, 0.0])
+STRAY = 4.5
+"""Largest distance of a frame of the first flight from where least squares have it, in standard deviations."""
+
+
+def first_flight(times: Vector, poses: Matrix, noise: Vector) -> tuple[int, Float[np.ndarray, "2 3"], float]:
+    """Number of frames of the first flight, two at least; pose and velocity at a time, which are uncorrelated; that
+    time [s].
+
+    In flight p + g s^2 / 2 is a straight line, s the time from the mean of the frames. The flight is as long as frames
+    are on such a line.
+
+    Args:
+        times: (N,) [s]. poses: (N, 3). noise: (3,) standard deviations of a frame [m], [m], [rad].
+    """
+    count, state, middle = 0, np.zeros((2, 3)), 0.0
+    for n in range(2, len(times) + 1):
+        mean = float(np.mean(times[:n]))
+        s = times[:n] - mean
+        rising, B = poses[:n] - 0.5 * np.outer(s**2, FALL), np.column_stack([np.ones(n), s])
+        c: Matrix = np.linalg.lstsq(B, rising, rcond=None)[0]
+        if (np.abs(rising - B @ c) > STRAY * noise).any():
+            break
+        count, state, middle = n, c, mean
+    return count, state, middle
+
+
 @dataclass(frozen=True, eq=False)
 class FlightModel:
     """Parameters that all flights share.

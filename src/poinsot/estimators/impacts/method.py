@@ -32,7 +32,6 @@ class ImpactIdentification(Method):
     Args:
         noise: (3,) standard deviations of x, y [m] and theta [rad] in a frame of a single drop; None: estimated.
         drag: linear and angular, of a single drop [1/s]; that of several is estimated.
-        steps: number of steps of the program between two frames of a single drop; None: for steps of about 5 ms.
         seed: seed of the starting points of a single drop, and of the random halves of several.
         held: known parameters of several drops by name (`collisions.SHARED`) [SI].
         rounds: largest number of updates of the tolerances of several drops.
@@ -43,7 +42,6 @@ class ImpactIdentification(Method):
 
     noise: Sequence[float] | Vector | None = None
     drag: tuple[float, float] = (0.0, 0.0)
-    steps: int | None = None
     seed: int = 0
     held: Mapping[str, float] = field(default_factory=dict)
     rounds: int = 80
@@ -87,7 +85,7 @@ class ImpactIdentification(Method):
         """The minimum of the problem; errors as `solve`."""
         drops, shape, walls, held = problem.drops, problem.shape, problem.walls, dict(self.held)
         several = len(drops) > 1
-        for key, idle in (("noise", None), ("drag", (0.0, 0.0)), ("steps", None)):
+        for key, idle in (("noise", None), ("drag", (0.0, 0.0))):
             if several and getattr(self, key) != idle:
                 raise InvalidMethod(
                     f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
@@ -98,7 +96,7 @@ class ImpactIdentification(Method):
                     "[held] is for several drops, whose geometry is estimated, but there is one: delete "
                     f"{listing(held)}"
                 )
-            simulated = self.noise, self.drag, self.steps, self.seed
+            simulated = self.noise, self.drag, self.seed
             return fitted_drop(drops[0], shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
         if len(walls) > 1:
             raise InvalidMethod(

@@ -1,9 +1,8 @@
 """Prediction of the motion of an identified body through all impacts, from its measured first flight.
 
-In flight p + g s^2 / 2 is a straight line, s the time from the mean of the frames, where its value and its rate are
-uncorrelated. The flight is as long as frames are on such a line; there the exact motion (`models.planar.events`)
-begins. The interval at each time is that of motions that start from draws of this state and of J/m, friction and
-restitution. It grows fast with impacts, which amplify errors of the state.
+The exact motion (`models.planar.events`) begins in the middle of the flight (`flights.first_flight`). The interval at
+each time is that of motions that start from draws of this state and of J/m, friction and restitution. It grows fast
+with impacts, which amplify errors of the state.
 """
 
 from __future__ import annotations
@@ -13,20 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Float, Matrix, Vector
+from ...arrays import Float, Vector
 from ...models.planar import PlanarBody
-from ...models.planar.body import GRAVITY, Wall
+from ...models.planar.body import Wall
 from ...models.planar.drop import Drop
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
+from .flights import FALL, first_flight
 
 FLIGHT_FRAMES = 4
 """Least number of frames that are given; those of the flight may be two, which lie on a line always."""
-STRAY = 4.5
-"""Largest distance of a frame of a flight from its line, in standard deviations."""
 DRAWS = 200
 """Number of motions, whose quantiles are the interval."""
-FALL = np.array([0.0, -GRAVITY, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +54,7 @@ def predict_throw(
         values: `J/m` [m^2], `friction` and `restitution` with their standard deviations.
         noise: (3,) standard deviations of a frame [m], [m], [rad].
     """
-    count, state, middle = len(drop.times), np.zeros((2, 3)), 0.0
-    for n in range(2, len(drop.times) + 1):
-        mean = float(np.mean(drop.times[:n]))
-        s = drop.times[:n] - mean
-        rising, B = drop.poses[:n] - 0.5 * np.outer(s**2, FALL), np.column_stack([np.ones(n), s])
-        c: Matrix = np.linalg.lstsq(B, rising, rcond=None)[0]
-        if (np.abs(rising - B @ c) > STRAY * noise).any():
-            count = n - 1
-            break
-        state, middle = c, mean
+    count, state, middle = first_flight(drop.times, drop.poses, noise)
     s = drop.times[:count] - middle
     state_std = np.outer([1 / np.sqrt(count), 1 / np.sqrt(s @ s)], noise)
     center, std = np.array([values[name] for name in ("J/m", "friction", "restitution")]).T

@@ -33,7 +33,7 @@ from ...estimate import (
     extras_of,
 )
 from ...estimate.extras import Extra
-from ...estimate.motions import POSE, EstimatedMotion, Scene, SensorFit
+from ...estimate.motions import POSE, EstimatedMotion, Scene, SensorFit, path_of
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.body import GRAVITY, Wall, contacts_at, floor, wall_array
 from ...models.planar.drop import Drop
@@ -63,12 +63,16 @@ def motion_of(
     name: str, times: Vector, quantities: Mapping[str, Matrix], sensor: SensorFit
 ) -> EstimatedMotion:
     """A motion from `position` (N, 3) and perhaps `velocity` of x, y [m] and the angle [rad]."""
-    channels, units = {}, {}
-    for quantity, values in quantities.items():
-        for k, (axis, unit) in enumerate(POSE.items()):
-            channels[f"{quantity}.{axis}"] = values[:, k]
-            units[f"{quantity}.{axis}"] = unit if quantity == "position" else f"{unit}/s"
-    return EstimatedMotion(name, Recording(times, channels, units, {}, {"estimated": name}), (sensor,))
+    path = path_of(
+        name,
+        times,
+        (
+            (f"{quantity}.{axis}", unit if quantity == "position" else f"{unit}/s", column, None)
+            for quantity, values in quantities.items()
+            for (axis, unit), column in zip(POSE.items(), values.T, strict=True)
+        ),
+    )
+    return EstimatedMotion(name, path, (sensor,))
 
 
 def estimated_parameters(

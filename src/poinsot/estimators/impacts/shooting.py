@@ -6,8 +6,8 @@ with q from `models.planar.events`; the mass m is estimated as well where a know
 the problem of Gabiccini et al. (Sect. 5) with exact instants of impact. Where the model holds the minimum is the
 maximum of the likelihood, its curvature gives the covariance, and the sum is chi-square with 3 N - 9 degrees of
 freedom. The cost has many minima, since impacts amplify errors of the initial state. So a search starts from the
-solution of `program` and from many samples about it: each is fitted to a first part of the motion, the best of them to
-longer parts, and the best of these to all frames.
+flight before the first impact and from many samples about it: each is fitted to a first part of the motion, the best of
+them to longer parts, and the best of these to all frames.
 
 Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation of half a second takes
 less than 1 ms and poses are smooth between changes of the sequence of events.
@@ -96,8 +96,8 @@ SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
 VELOCITY_FACTOR, MAX_RESTITUTION = 30.0, 0.8
 """Of starting points: how many times as far initial velocities of some are spread, as few frames may lie before the
 first impact."""
-INERTIA_RANGE, FRICTION_RANGE = (0.1, 0.6), (0.05, 1.2)
-"""Of every other starting point, J/m in squares of the size; the program may be wrong in both."""
+INERTIA_RANGE, FRICTION_RANGE, MASS_FACTOR = (0.1, 0.6), (0.05, 1.2), 10.0
+"""Of every other starting point: J/m in squares of the size, mu, and the largest factor on the mass."""
 NEAR_CHI_SQUARE, SAME_CHI_SQUARE = 20.0, 0.1
 """Minima are kept that are at most so much above the deepest, exp(-10) of the likelihood; two motions that differ by
 less than the second are one minimum."""
@@ -385,6 +385,8 @@ class Shooting:
         anywhere = np.exp(rng.uniform(low, high, (SAMPLES // 2, 2)))
         points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
         points[1::2, FRICTION] = anywhere[:, 1]
+        if self.mass_is_estimated:
+            points[1::2, MASS] += rng.uniform(-1, 1, SAMPLES // 2) * np.log(MASS_FACTOR)
         points = np.clip(points, *self.bounds())
         costs = self.sums_of_squares(points, self._part_lengths()[0])
         groups = np.array_split(np.arange(SAMPLES), KEPT[0])

@@ -28,11 +28,10 @@ from ...estimate import (
     motions_of,
     unobservable_directions,
 )
-from ...estimate.motions import STD
+from ...estimate.motions import path_of
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model, State
 from ...models.maximal.values import friction_effort
-from ...recording import Recording
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .examination import JointExamination
@@ -109,18 +108,16 @@ class Summary:
 
     def motion(self, path: RecordFit) -> EstimatedMotion:
         """Joint coordinates and rates with their standard deviations, and the residuals of each sensor."""
-        channels: dict[str, np.ndarray] = {}
-        units: dict[str, str] = {}
         n = path.coordinates.shape[1]
-        for k, (name, unit) in enumerate(self.model.mechanism.coordinates):
-            for quantity, unit_of, values, column in (
-                ("position", unit, path.coordinates, k),
-                ("velocity", f"{unit}/s", path.rates, n + k),
-            ):
-                channel = f"{quantity}.{name}"
-                channels[channel], units[channel] = values[:, k], unit_of
-                if path.std is not None and path.std.shape[1] == 2 * n:
-                    channels[STD + channel], units[STD + channel] = path.std[:, column], unit_of
+        std = None if path.std is None or path.std.shape[1] != 2 * n else path.std
+        columns = (
+            (f"{quantity}.{name}", unit + per, values[:, k], None if std is None else std[:, first + k])
+            for k, (name, unit) in enumerate(self.model.mechanism.coordinates)
+            for quantity, per, values, first in (
+                ("position", "", path.coordinates, 0),
+                ("velocity", "/s", path.rates, n),
+            )
+        )
         noise = self.method.noise_of(self.model)
         fits = tuple(
             SensorFit(
@@ -136,7 +133,7 @@ class Summary:
         )
         return EstimatedMotion(
             path.name,
-            Recording(path.times, channels, units, {}, {"estimated": path.name}),
+            path_of(path.name, path.times, columns),
             fits,
             disturbance=self.disturbance(path),
         )

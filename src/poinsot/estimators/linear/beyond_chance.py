@@ -93,7 +93,7 @@ def beyond_chance(
     if len(alone) < FEWEST_RECORDINGS:
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
-    return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)
+    return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)[1]
 
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:

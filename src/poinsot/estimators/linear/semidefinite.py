@@ -46,6 +46,7 @@ from annotated_types import Ge, Lt
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
+from ...diagnosis.description import placeholders
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
@@ -58,6 +59,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.system import TINY, LinearSolution, System, covariance_root, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
+from .bodies_between_joints import without_placeholders
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
@@ -247,15 +249,26 @@ class SemidefiniteLeastSquares(Method):
             # the factor of all columns is kept: parameters set to zero are measurements of zero here
             values = dict(zip(essential.names, essential.values, strict=True))
             target = replace(target, theta=np.array([values.get(name, 0.0) for name in system.base.names]))
-        prior, warnings = self._prior(problem)
+        prior, warnings = self._prior(problem, system, target)
         free = finish(self, problem, system, target)  # uncertainty of least squares, possible or not
         return _ReducedProblem(self, problem, system, target, free, prior, essential, warnings)
 
-    def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
-        """(l, 10) prior bodies with extent in all directions, and notes on extents that were added."""
-        names = problem.robot.bodies
+    def _prior(
+        self, problem: InverseDynamics, system: System, target: LinearSolution
+    ) -> tuple[np.ndarray, tuple[str, ...]]:
+        """(l, 10) prior bodies with extent in all directions, and notes on extents and bodies that were added."""
+        names, notes = problem.robot.bodies, list[str]()
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
+        thin = placeholders(prior) & [name not in (self.prior or {}) for name in names]
+        if thin.any():
+            K = system.base.map[:, : prior.size]
+            prior = without_placeholders(problem.robot, prior, thin, K, target.R, target.theta)
+            of_bodies = listing(np.array(names)[thin].tolist())
+            notes.append(
+                f"The described masses of {of_bodies} are placeholders, spread more thinly "
+                "than air: the prior has balls between the joints there, with a mass that the data give."
+            )
         for name, pi in (self.prior or {}).items():
             place = check_known(name, names, "the prior names body", "the robot has", InvalidMethod)
             if len(pi) != 10:
@@ -269,12 +282,12 @@ class SemidefiniteLeastSquares(Method):
             raise ImpossibleBody((*reasons, advice), f"the prior of {names[k]}")
         extended, count = with_extent(prior)
         points = [name for name, axes in zip(names, count, strict=True) if axes]
-        if not points:
-            return extended, ()
-        return extended, (
-            f"The prior of {listing(points)} has a mass but no extent along some axis; the extent of an aluminium ball "
-            "of its mass was used there.",
-        )
+        if points:
+            notes.append(
+                f"The prior of {listing(points)} has a mass but no extent along some axis; the extent of an aluminium "
+                "ball of its mass was used there."
+            )
+        return extended, tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...inertia.parametrization import Kernels
 from ...kernels import njit
-from ...models.robot.link_torques import link_torques
+from ...models.robot.link_torques import link_torques, project
 
 ACCEPTED, GATED, UNUSABLE, IMPLAUSIBLE = range(4)
 """What a step did with a sample."""
@@ -304,7 +304,7 @@ def _is_positive(M: Matrix, sign: float, shift: float, L: Matrix) -> bool:
 _F1, _F2, _F3 = (numba.types.Array(numba.float64, k, "C") for k in (1, 2, 3))
 _ANY = numba.types.Array(numba.float64, 1, "A", readonly=True, aligned=False)
 _SIGNATURE = (
-    numba.types.Array(numba.int64, 2, "C"), _F3, _F2, _F2, _F1, _ANY, _ANY, _ANY, _ANY, _F2,
+    numba.types.Array(numba.int64, 2, "C"), _F3, _F2, _F2, _F1, _ANY, _ANY, _ANY, _ANY, _F2, _F2,
     numba.float64, numba.float64, numba.float64, numba.int64, _F2, _F2, _F3, _F2,
 )  # fmt: skip
 """Types of the arguments of a step."""
@@ -322,6 +322,7 @@ def step_kernel(chart: Kernels) -> Any:
                                          of y^T S^-1 y for 1, 2, ... n rows
         settings (13,)                   of `Filter` and `Safeguards`, infinite where there is no limit; size of q
         q, v, a, tau, outside            the sample; efforts that are not finite are not used
+        P                                `LinkTorques.projection`
         time                             of the sample [s]
         before, surprise, unchecked, state   as in `Belief`
         U, whitening                     as in `InitialBelief`
@@ -332,7 +333,7 @@ def step_kernel(chart: Kernels) -> Any:
 
     @njit(**_FAST)
     def step(
-        joints, C, S, rows, settings, q, v, a, tau, outside,
+        joints, C, S, rows, settings, q, v, a, tau, outside, P,
         time, before, surprise, unchecked, state, U, whitening, after,
     ):  # fmt: skip
         drift, largest_std, memory, adapted = settings[0], settings[1], settings[2], settings[3]
@@ -349,6 +350,8 @@ def step_kernel(chart: Kernels) -> Any:
         x, x_next, B, B_0 = state[0], after[0], after[1 : d + 1], after[1 : d + 1].copy()
         Y, e, carrying = np.zeros((n, d)), np.empty(n), np.empty(n, np.int64)
         link_torques(joints, C, S, q, v, a, outside, Y, e)
+        if len(P):
+            project(P, Y, e)
         K, count, square, log_det = _residuals(tau, rows, e, carrying)
         H, y, w, step, at = np.empty((K, d)), np.empty(K), np.empty(K), np.empty(d), x.copy()
         pi, D = np.empty((d // 10, 10)), np.empty((d // 10, 10, 10))

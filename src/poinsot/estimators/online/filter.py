@@ -269,14 +269,16 @@ class Filter(Method, ABC):
     def _step(
         self, belief: Belief, sample: Sample, time: float, checked: bool = False
     ) -> tuple[Belief, Innovation]:
-        if not checked and (sample.trusted is not None or self.torques.added is not None):
+        constrained = self.torques.robot.closure is not None
+        if not checked and (sample.trusted is not None or self.torques.added is not None or constrained):
             sample, checked = self._checked(sample), True
         start, gate, state = belief.start, self.gate, np.empty(belief.state.shape)
         outside = self.torques.outside(sample.wrenches)
         try:
             found, surprise, *innovation = self._kernel(
-                *self._constants, sample.q, sample.v, sample.a, sample.tau, outside, time, belief.time,
-                belief.surprise, belief.unchecked, belief.state, start.unit, start.whitening, state,
+                *self._constants, sample.q, sample.v, sample.a, sample.tau, outside,
+                self.torques.projection(sample.q), time, belief.time, belief.surprise, belief.unchecked,
+                belief.state, start.unit, start.whitening, state,
             )  # fmt: skip
         # of lists, arrays of other numbers than floats, and of another size
         except (TypeError, ValueError):
@@ -309,7 +311,8 @@ class Filter(Method, ABC):
                 f"a sample of this robot has {nq} configuration variables, and {n} velocities, accelerations, "
                 f"efforts and trusted rows; not {q.size}, {v.size}, {a.size}, {tau.size} and {trusted.size}"
             )
-        tau = sample.readings - self.torques.joint_torque(q, v, a)
+        q, v, a, tau = self.torques.constrained(q, v, a, sample.readings)
+        tau = tau - self.torques.joint_torque(q, v, a)
         return replace(sample, q=q, v=v, a=a, tau=tau, trusted=None)
 
     def _refused(self, belief: Belief, found: int) -> tuple[Belief, SampleVerdict]:
@@ -404,6 +407,10 @@ class Filter(Method, ABC):
         rows = np.zeros((5, n))
         rows[0], rows[1], rows[2] = self.bias, self.inverse_variance, np.log(self.inverse_variance)
         rows[3, dof[np.isin(bodies, self.torques.open_bodies)]] = 1.0
+        # a joint carries what those that follow it carry
+        P = self.torques.projection(self.torques.robot.random_states(1, np.random.default_rng(0))[0][0])
+        if len(P):
+            rows[3] = rows[3] @ np.abs(P) > 0
         rows[4] = [math.inf if self.gate is None else self.gate.threshold(count + 1) for count in range(n)]
         return *self.torques.constants, rows, self._settings
 

@@ -18,7 +18,7 @@ stacked [Y 1].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -69,7 +69,8 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
         )
     train, joints = robot.train, robot.joints
     quantity, with_effort = effort_of(recording)
-    missing = [joint for joint in joints if joint not in recording.joints("position")]
+    following = robot.dependent_joints
+    missing = [joint for joint in joints if joint not in (*recording.joints("position"), *following)]
     if missing:
         raise InvalidSignals(f"{where} has no position of joint {missing[0]!r}: give its column")
 
@@ -80,11 +81,21 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
             columns[:, joints.index(joint)] = recording.readings(channel)
         return columns
 
-    position = train.joint_positions(measured("position", joints))
+    def joint_side(quantity: str, convert: Callable[[JointSamples], JointSamples]) -> JointSamples:
+        unread = np.isin(joints, [joint for joint in following if joint not in recording.joints(quantity)])
+        values = measured(quantity, tuple(np.array(joints)[~unread]))
+        return np.where(unread, np.nan, convert(np.where(unread, 0.0, values)))
+
+    position = joint_side("position", train.joint_positions)
     effort = _joint_efforts(robot, measured(quantity, with_effort))
     # if only some joints have velocities, none are used: all of v must have the same origin
-    complete = set(joints) <= set(recording.joints("velocity"))
-    velocity = train.joint_velocities(measured("velocity", joints if complete else ()))
+    velocity = np.full_like(position, np.nan)
+    if set(joints) <= {*recording.joints("velocity"), *following}:
+        velocity = joint_side("velocity", train.joint_velocities)
+    if robot.closure is not None:
+        known = np.isfinite(position[:, robot.closure.independent]).all(axis=1)
+        position[known] = robot.closure.positions(position[known])[0]
+        velocity = robot.closure.motion(robot.configurations(position), velocity, np.zeros_like(velocity))[0]
     for k, time in enumerate(recording.time):
         yield Tick(float(time), position[k], velocity[k], effort[k])
 
@@ -148,7 +159,11 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
         raise NotIdentifiable(f"a bias needs two finite samples at least; the window has {most}")
     # ddof = 1: the mean is from the same samples
     std = rows.std(axis=0, ddof=1)
-    return Bias(rows.mean(axis=0).filled(0.0), std.filled(0.0), int(rows.count(axis=1).astype(bool).sum()))
+    # joints that follow others have no efforts of their own
+    spread = std.filled(0.0)
+    if torques.robot.closure is not None:
+        spread[torques.robot.closure.dependent] = spread.max()
+    return Bias(rows.mean(axis=0).filled(0.0), spread, int(rows.count(axis=1).astype(bool).sum()))
 
 
 REPLAY_TOLERANCE = 1e-8
@@ -278,7 +293,16 @@ def calibrated_samples(
         # a floating base's ticks have whole configurations, others positions of joints
         return q if robot.floating_base else robot.configurations(q[None])[0]
 
-    samples = in_sequence(((name, signals.samples(some, configuration)) for name, some in ticks), pause_s)
+    def constrained(samples: Iterator[Sample]) -> Iterator[Sample]:
+        for sample in samples:
+            q, v, a, tau = torques.constrained(sample.q, sample.v, sample.a, sample.readings)
+            yield replace(sample, q=q, v=v, a=a, tau=tau)
+
+    def read(ticks: Iterable[Tick]) -> Iterator[Sample]:
+        samples = signals.samples(ticks, configuration)
+        return samples if robot.closure is None else constrained(samples)
+
+    samples = in_sequence(((name, read(some)) for name, some in ticks), pause_s)
     if calibrate_s == 0:
         return None, samples
     window: list[Sample] = []

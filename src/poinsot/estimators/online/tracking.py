@@ -463,22 +463,25 @@ class Tracker:
             extras=extras_of(run),
             problem=problem,
             examiner=partial(examine, problem),
-            provenance=Provenance(citations=filter_.citations, **provenance),
+            provenance=Provenance(
+                citations=filter_.citations, notes=filter_.torques.robot.notes, **provenance
+            ),
         )
 
     def _fit(self) -> Fit:
         """Fit of efforts predicted one step ahead, over kept samples; missing and untrusted readings are excluded."""
         robot = self.filter.torques.robot
+        own = robot.equations
         predicted = np.array([self._predicted(t) for t in self.kept])
         finite = np.isfinite(predicted).all(axis=1)
         rows = [t for t, yes in zip(self.kept, finite, strict=True) if yes]
         return fit_of(
             np.array([t.time for t in rows]),
             robot.effort_names,
-            robot.effort_units,
-            np.array([t.sample.readings for t in rows]),
-            predicted[finite],
-            speeds=np.array([t.sample.v for t in rows]),
+            tuple(robot.effort_units[k] for k in own),
+            np.array([t.sample.readings for t in rows])[:, own],
+            predicted[finite][:, own],
+            speeds=np.array([t.sample.v for t in rows])[:, own],
             counts=list(Counter(t.recording for t in rows).values()),
             recording="one step ahead",
         )

@@ -8,16 +8,9 @@ that both estimates determine, and their covariance V of x - y,
 has a chi-square distribution with len(x) degrees of freedom if the true values are equal.
 
 All joints together give a prior for each of them (partial pooling). Where the motors of a robot are of one kind, or its
-commands come in one packet, a joint that shows a parameter badly learns from those that show it well. With estimates
-x_i and standard deviations s_i of n joints, the true values vary about their mean mu with a variance tau^2 (random
-effects, DerSimonian and Laird 1986):
-
-    w_i = 1 / s_i^2,    m = sum(w x) / sum(w),    Q = sum(w (x - m)^2)
-    tau^2 = max(0, (Q - (n - 1)) / (sum(w) - sum(w^2) / sum(w)))
-    mu = sum(x_i / (s_i^2 + tau^2)) / sum(1 / (s_i^2 + tau^2)),    var(mu) = 1 / sum(1 / (s_i^2 + tau^2))
-
-The prior of a joint is normal about mu with the variance tau^2 + var(mu). A second estimate with it counts a joint's
-own samples twice, by its share in mu; with a dozen joints this is small.
+commands come in one packet, a joint that shows a parameter badly learns from those that show it well: the prior is
+where the value of a further joint would be (`statistics.predictive_std`). A second estimate with it counts the samples
+of a joint twice, by its share in the mean; with a dozen joints this is small.
 """
 
 from __future__ import annotations
@@ -28,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from ...arrays import Vector
 from ...estimate import Estimate
 from ...exceptions import InvalidMethod
 from ...parameters import Normal
+from ...statistics import predictive_std
 from .search import OWN
 
 
@@ -99,16 +92,6 @@ def pooled_priors(estimate: Estimate, parameters: Sequence[str]) -> dict[str, No
         x, s = estimate.values[at], std[at]
         usable = np.isfinite(s) & (s > 0)
         if usable.sum() >= 3:
-            priors[parameter] = Normal(*random_effects(x[usable], s[usable]))
+            mean, spread = predictive_std(x[usable, None], s[usable, None])
+            priors[parameter] = Normal(mean.item(), spread.item())
     return priors
-
-
-def random_effects(x: Vector, s: Vector) -> tuple[float, float]:
-    """Mean, and standard deviation of a further value, from values x (n,) with standard deviations s (n,)."""
-    w = 1.0 / s**2
-    m = np.sum(w * x) / np.sum(w)
-    Q = np.sum(w * (x - m) ** 2)
-    tau2 = max(0.0, (Q - (len(x) - 1)) / (np.sum(w) - np.sum(w**2) / np.sum(w)))
-    weights = 1.0 / (s**2 + tau2)
-    mu = np.sum(weights * x) / np.sum(weights)
-    return float(mu), float(np.sqrt(tau2 + 1.0 / np.sum(weights)))

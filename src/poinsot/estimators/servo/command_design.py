@@ -40,7 +40,7 @@ from ...models.servo.actuator import LEVEL, Actuator, estimated_parameters, para
 from ...models.servo.rollout import JointLoad
 from ...ranges import check_ranges
 from ...solve import ProgressCallback, report
-from .intervals import DETERMINED
+from .intervals import DETERMINED, size_of
 from .problem import OPEN, ActuatorProblem
 from .search import GroupProblem, group_problem, is_torque
 
@@ -288,9 +288,7 @@ class CommandDesign(Brief):
         unit = problem.units[problem.joints.index(joint)]
         for i, (name, _) in enumerate(coordinates.columns):
             torque = is_torque(name)
-            size = 10 * self.noise if name in ("zero", "dead_band", "backlash") else abs(theta[i])
-            size = 1 / self.rate_hz if name in ("delay", "lag") else size
-            known = bool(std[i] < DETERMINED * size) and (scale_known or not torque)
+            known = bool(std[i] < DETERMINED * size_of(group, name, theta[i])) and (scale_known or not torque)
             found.append(
                 PredictedInterval(
                     joint, name, row_of(name).unit_of(unit), float(theta[i]), float(std[i]), known

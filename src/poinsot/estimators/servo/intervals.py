@@ -58,7 +58,7 @@ from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import JointLoad, place_of
 from ...solve import Minimum, Stop, stop_requested
 from ...solve.dense import DenseIterate
-from ...statistics import correlated_products, predictive_std, tapered_autocovariance
+from ...statistics import correlated_products, grid_step, predictive_std, tapered_autocovariance
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Ratio
 from .search import SETTLED, Coordinates, GroupProblem, Search, is_torque
@@ -113,23 +113,6 @@ def coloured_covariance(
     return inverse @ M @ inverse, inverse * variance
 
 
-def rounding_step(values: Vector) -> float:
-    """The step to which values (N,) were rounded; 0 where there is none.
-
-    >>> round(rounding_step(np.round(np.linspace(0, 1, 1000) / 0.01) * 0.01), 6)
-    0.01
-    """
-    changes = np.abs(np.diff(values[np.isfinite(values)]))
-    moves = changes[changes > 1e-9]
-    if not len(moves):
-        return 0.0
-    least = float(np.min(moves))
-    step = float(np.mean(moves[moves < 1.5 * least]))
-    parts = moves[moves < 20 * step] / step
-    on_grid = np.abs(parts - np.round(parts)) < 0.1
-    return step if len(parts) > 10 and on_grid.mean() > 0.95 else 0.0
-
-
 def rounding_products(J: Matrix, position: Vector, step: float, rms: float, level: float) -> Matrix:
     """(p, p) what rounding adds to M for one strand.
 
@@ -171,7 +154,7 @@ def covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix]
     for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks[::2], strict=True):
         measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
         rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
-        rounding += rounding_products(block, position, rounding_step(measured), rms, level)
+        rounding += rounding_products(block, position, grid_step(measured), rms, level)
     prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     rates = tuple(
         (aligned(block, strand.rate_mask[strand.mask]), aligned(part, strand.rate_mask[strand.mask]))
@@ -361,7 +344,8 @@ class RecordingsAlone:
         std = np.sqrt(np.maximum(np.einsum("rkp,rpq,rkq->rk", slopes, self.covariances, slopes), 0.0))
         for k, seen in enumerate((std < size).T):
             if seen.sum() >= FEWEST_RECORDINGS:
-                found[k] = predictive_std(values[seen, k : k + 1], std[seen, k : k + 1], center[k : k + 1])[0]
+                own = values[seen, k : k + 1], std[seen, k : k + 1], center[k : k + 1]
+                found[k] = predictive_std(*own)[1].item()
         return found
 
 
@@ -431,7 +415,7 @@ class GroupResult:
         wrong = errors.covariance(problem, group, z)[:p, :p]
         by_chance, of_description = (np.diag(slope @ C @ slope.T) for C in (coloured[:p, :p], wrong))
         std = np.sqrt(by_chance + of_description)
-        size = np.array([_size(group, *pair) for pair in zip(names, theta, strict=True)])
+        size = np.array([size_of(group, *pair) for pair in zip(names, theta, strict=True)])
         without_scale = np.array([not scale_known and is_torque(parameter) for parameter in names])
         identifiable = (std < DETERMINED * size) & (std > 0) & ~absent & ~without_scale
         alone = RecordingsAlone.of(group, z, search, scale_known=scale_known, stop=stop)
@@ -489,7 +473,7 @@ class GroupResult:
             + (" / stiffness" if coordinates.ratios[k] else "")
             for k in kept
         ]
-        size = np.array([max(_size(self.group, columns[k][0], float(self.x[k])), SMALLEST) for k in kept])
+        size = np.array([max(size_of(self.group, columns[k][0], float(self.x[k])), SMALLEST) for k in kept])
         relative = (self.coloured + self.wrong)[np.ix_(kept, kept)] / np.outer(size, size)
         values, vectors = np.linalg.eigh(relative)
         open_ = vectors[:, values > DETERMINED**2] * size[:, None]
@@ -550,7 +534,7 @@ def _without_limit(
     return None if reached else found
 
 
-def _size(group: GroupProblem, name: str, value: float) -> float:
+def size_of(group: GroupProblem, name: str, value: float) -> float:
     """What a parameter's standard deviation is compared with."""
     if name in ("zero", "delay", "lag", "dead_band", "backlash"):
         interval = float(np.median(np.diff(group.strands[0].steps.time)))

@@ -1,6 +1,6 @@
 """Initial guess of the states from the readings, sensor by sensor, without dynamics.
 
-    joints       encoders, else constant; speeds as read, else differences
+    joints       encoders, else where constraints put them, else constant; speeds as read, else differences
     base         orientation from a sensor of it, else the integrated gyro, else constant
                  position from a marker or a pose; else from feet, which do not move while they touch the ground;
                  without either, at the last speed; speeds are differences
@@ -56,9 +56,11 @@ class _Guess:
     def _joints(self) -> Float[np.ndarray, "S nx"]:
         S, n = len(self.times), self.n
         turned, speeds, positions = np.zeros((S, 2 * n)), np.full((S, n), np.nan), np.zeros(n)
+        read = np.zeros(n, dtype=bool)
         for sensor, values in self._of(JointPosition):
             positions[self.robot.actuated] = self.robot.joint_positions(self.still[None, : self.nq])[0]
             away = values - positions[sensor.dofs]
+            read[sensor.dofs] = True
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
                 # a joint without limits may be read in any turn
                 angle = interpolated(self.times, angle, turns=unit == "rad")
@@ -69,6 +71,10 @@ class _Guess:
                     speeds[:, dof] = interpolated(self.times, speed)
         x = self.model.manifold.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
+        following = self.robot.actuated[~read[self.robot.actuated]]
+        if self.robot.closure is not None and len(following):
+            q, v = self.robot.closure.followed(x[:, : self.nq], x[:, self.nq :], following)
+            x = np.concatenate([q, v], axis=1)
         return x
 
     def _base(self, x: Float[np.ndarray, "S nx"]) -> None:

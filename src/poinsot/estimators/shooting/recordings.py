@@ -120,8 +120,9 @@ def trajectory_model(
     # the first of them: a log may hold currents beside the torques computed from them
     effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), EFFORTS[0])
     inputs = {key: effort if key in robot.joints else THRUST for key in parameters.drive.inputs}
+    unmoved = reader.without_motor(inputs)
     command_noise = noise.of_commands(
-        ["" if key in robot.drive.passive else quantity for key, quantity in inputs.items()]
+        ["" if key in unmoved else quantity for key, quantity in inputs.items()]
     )
     # the last node has no step, so no noise of commands that could explain its accelerations
     if command_noise.any():
@@ -204,9 +205,15 @@ class _Reader:
             sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
             yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
 
+    def without_motor(self, inputs: Mapping[str, str]) -> tuple[str, ...]:
+        """Passive joints, and joints that follow others and have no command."""
+        robot, channels = self.robot, self.recording.channels
+        follow = [joint for joint in robot.followers if f"{inputs.get(joint)}.{joint}" not in channels]
+        return (*robot.drive.passive, *follow)
+
     def commands(self, inputs: Mapping[str, str]) -> np.ndarray:
         """(S, inputs)."""
-        recording, passive = self.recording, self.robot.drive.passive
+        recording, passive = self.recording, self.without_motor(inputs)
         rotors = [name for name, quantity in inputs.items() if quantity == THRUST]
         for name in recording.joints(THRUST):
             what = f"{self.where} has {THRUST}.{name}, and no rotor is called"

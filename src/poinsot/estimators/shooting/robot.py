@@ -226,7 +226,7 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
         robot, inputs = self.parameters.robot, self.parameters.drive.inputs
         commands = [self.effort if inputs[k] in robot.joints else THRUST for k in self.noisy_commands]
         base = [BASE_SPEEDS[0]] * 3 + [BASE_SPEEDS[1]] * 3 if robot.floating_base else []
-        speeds = [*base, *robot.effort_names[len(base) :]]
+        speeds = [*base, *robot.joints]
         return (*commands, *(speeds[k % len(speeds)] for k in self.noisy_freedoms))
 
     def with_levels(self, factors: Mapping[str, float]) -> RobotTrajectoryModel:

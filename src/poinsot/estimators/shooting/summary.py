@@ -5,9 +5,10 @@ The motion of a solution: path with standard deviations, forces at contacts, mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -31,12 +32,20 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.fit import fit_of
-from ...estimate.motions import STD, ContactChanges, Convergence, EstimatedMotion, EstimatedMotions, SensorFit
+from ...estimate.motions import (
+    STD,
+    ContactChanges,
+    Convergence,
+    EstimatedMotion,
+    EstimatedMotions,
+    PathColumn,
+    SensorFit,
+    path_of,
+)
 from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters, body_of
 from ...models.sensors import ROTATION, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...quantities import QUATERNION, WRENCH, XYZ
-from ...recording import Recording
 from .contact_events import EventSearch
 from .ddp import ShootingSolution, TrajectoryPosterior
 from .known_parameters import KnownParameters
@@ -275,7 +284,7 @@ class EstimateSummary:
         return (Unchecked("the gain of commands", reason),)
 
     def _notes(self) -> tuple[str, ...]:
-        notes = []
+        notes = list(self.models[0].parameters.robot.notes)
         for model, unobservable in zip(self.models, self.covariance.unobservable_states, strict=True):
             if unobservable.shape[1]:
                 freedoms = "direction" if unobservable.shape[1] == 1 else "directions"
@@ -372,17 +381,15 @@ def estimated_motion(
             if rows is not None:
                 values[samples] = moved.forces[:, rows]
     nodes = model.after_impacts
-    channels, units, valid = _path(robot, x[nodes], None if covariance is None else covariance[nodes])
+    columns = list(_path(robot, x[nodes], None if covariance is None else covariance[nodes]))
     for frame, values in forces.items():
-        for k, column in enumerate(values.T):
-            channel = f"{ContactForce.quantity}.{frame}.{WRENCH[k]}"
-            channels[channel], units[channel] = np.nan_to_num(column), "N" if k < 3 else "N m"
-            valid[channel] = np.isfinite(column)
-    path = Recording(model.times, channels, units, valid, {"estimated": model.name})
+        names = (f"{ContactForce.quantity}.{frame}.{end}" for end in WRENCH)
+        columns += zip(names, ("N",) * 3 + ("N m",) * 3, values.T, repeat(None), strict=False)
+    path = path_of(model.name, model.times, columns)
     n = robot.model.nv
     commands = [f"command.{model.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        f"{'position' if k < n else 'velocity'}.{robot.speed_names[k % n]}"
         for k in model.noisy_freedoms.tolist()
     ]
     size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
@@ -399,45 +406,30 @@ def estimated_motion(
 
 def _path(
     robot: Articulated, x: Float[np.ndarray, "S nx"], spread: np.ndarray | None
-) -> tuple[dict[str, np.ndarray], dict[str, str], dict[str, np.ndarray]]:
-    """Channels of a recording, their units and masks: the base in the world, then joints."""
+) -> Iterator[PathColumn]:
+    """The base in the world, then joints."""
     n, nq = int(robot.model.nv), int(robot.model.nq)
     q, v = x[:, :nq], x[:, nq:]
     std = None if spread is None else np.sqrt(np.maximum(np.einsum("tii -> ti", spread), 0.0))
-    channels: dict[str, np.ndarray] = {}
-    units: dict[str, str] = {}
-
-    def add(names: Sequence[str], unit: str, values: np.ndarray, deviations: np.ndarray | None) -> None:
-        for k, name in enumerate(names):
-            channels[name], units[name] = values[:, k], unit
-            if deviations is not None:
-                channels[STD + name], units[STD + name] = deviations[:, k], unit
-
     if robot.floating_base:
         turned, names = Rotation.from_quat(q[:, 3:7]), channels_of_base(robot)
-        in_world = speeds = None
+        places: Iterable[Vector | None] = repeat(None)
+        speeds: Iterable[Vector | None] = repeat(None)
         if spread is not None and std is not None:
             R = turned.as_matrix()  # the tangent's axes are the base's
-            in_world = np.sqrt(np.maximum(np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R), 0.0))
-            speeds = std[:, n : n + 6]
-        add(names[:3], "m", q[:, :3], in_world)
-        add(names[3:7], "1", turned.as_quat(), None)
-        if std is not None:  # of the rotation vector, which a quaternion's components have no names for
-            turns = [f"{STD}{Orientation.quantity}.{robot.bodies[0]}.{end}" for end in ROTATION]
-            add(turns, "rad", std[:, 3:6], None)
-        for rows, unit in ((slice(0, 3), "m/s"), (slice(3, 6), "rad/s")):
-            add(names[7:][rows], unit, v[:, rows], None if speeds is None else speeds[:, rows])
+            places = np.sqrt(np.maximum(np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R), 0.0)).T
+            speeds = std[:, n : n + 6].T
+        yield from zip(names[:3], ("m",) * 3, q[:, :3].T, places, strict=False)
+        yield from zip(names[3:7], ("1",) * 4, turned.as_quat().T, repeat(None), strict=False)
+        # standard deviations of the rotation vector, which a quaternion's components have no names for
+        for end, column in zip(ROTATION, [] if std is None else std[:, 3:6].T, strict=False):
+            yield f"{STD}{Orientation.quantity}.{robot.bodies[0]}.{end}", "rad", column, None
+        yield from zip(names[7:], ("m/s",) * 3 + ("rad/s",) * 3, v[:, :6].T, speeds, strict=False)
     angles = robot.joint_positions(q)
     for k, (joint, dof) in enumerate(zip(robot.joints, robot.actuated.tolist(), strict=True)):
         unit = robot.position_units[dof]
-        for quantity, of, values, at in (
-            ("position", unit, angles[:, k], dof),
-            ("velocity", f"{unit}/s", v[:, dof], n + dof),
-        ):
-            add([f"{quantity}.{joint}"], of, values[:, None], None if std is None else std[:, at : at + 1])
-    missing = {name: ~np.isfinite(values) for name, values in channels.items()}
-    valid = {name: ~mask for name, mask in missing.items() if mask.any()}
-    return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
+        yield f"position.{joint}", unit, angles[:, k], None if std is None else std[:, dof]
+        yield f"velocity.{joint}", f"{unit}/s", v[:, dof], None if std is None else std[:, n + dof]
 
 
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, RobotTrajectoryModel]]) -> Fit:

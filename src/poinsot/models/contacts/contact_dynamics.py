@@ -37,6 +37,7 @@ import numpy as np
 from ...arrays import Columns, ColumnSlopes, Configurations, Float, JointSamples, Matrix, Vector
 from ...exceptions import InvalidModel
 from ...kernels import njit
+from ..robot.coupling_constraint import CouplingConstraint, coupling_constraints
 from ..robot.frame_motion import FrameMotion
 from ..robot.loop_constraint import LoopConstraint
 from ..robot.loops import frames_of
@@ -101,7 +102,7 @@ class RobotMotion:
         a: (T, n) acceleration; after an impact v+.
         forces: (T, m) forces of the closed contacts one after another, on the robot in the axes of their frames [N],
             [N m]; for an impact, impulses [N s], [N m s].
-        contacts: the closed ones, and loops.
+        contacts: the closed ones, loops and couplings.
         frames: motion of the requested frames, and of the contacts' frames.
         a_by, forces_by: slopes; None: they were not requested.
         effort_slope: (n, inputs) derivative of tau by u.
@@ -181,7 +182,7 @@ class ContactDynamics:
         effort = self.parameters.drive.slope(values.gains)
         M, b = terms.mass_and_bias(values.inertials, q, v)
         # without acceleration the residual of a constraint is gamma
-        still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
+        still = self._frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         held_up, stiffness = joints.stiffness(values.joints, q)
@@ -190,7 +191,7 @@ class ContactDynamics:
         a, forces = inverse.solve(drive, gamma)
         errors = self.parameters.sensor_errors(theta)
         motion = RobotMotion(q, v, a, forces, self.constraints, effort, errors=errors)
-        frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
+        frames = self._frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
         r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
@@ -223,7 +224,7 @@ class ContactDynamics:
         joints = self.parameters.joint_terms
         zero = np.zeros_like(v)
         M = terms.mass_and_bias(values.inertials, q, zero)[0] + joints.rotors(values.joints)
-        still = terms.frames(self._contact_frames, q, zero, zero, jacobians=True)
+        still = self._frames(self._contact_frames, q, zero, zero, jacobians=True)
         J = self._constraint(still, len(v))[0]
         inverse = _Inverse.of(M, J, self.softness)
         after, impulses = inverse.solve(np.einsum("tij, tj -> ti", M, v), np.zeros(J.shape[:2]))
@@ -233,7 +234,7 @@ class ContactDynamics:
             return motion
         # ID_0 of the jump is the momentum from the impulses; speeds are 0 in it, since an impact has no duration
         jump = after - v
-        frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
+        frames = self._frames(self._contact_frames, q, after, zero, slopes=True)
         r_q, _ = self._effort_slopes(values.inertials, replace(motion, v=zero, a=jump, frames=frames), False)
         by_q = [c.velocity_by_q(c.motion(frames)) for c in self.constraints]
         s_q = _stacked(by_q, len(v), v.shape[1])
@@ -258,9 +259,26 @@ class ContactDynamics:
 
     @cached_property
     def constraints(self) -> tuple[Contact, ...]:
-        """The closed contacts, and the loops of the robot."""
+        """The closed contacts, and the loops and couplings of the robot."""
         loops = frames_of(self.parameters.robot.loops)
-        return (*self.contacts, *(LoopConstraint(ends[0], ends=ends) for ends in loops))
+        return (*self.contacts, *(LoopConstraint(ends[0], ends=ends) for ends in loops), *self._couplings)
+
+    @cached_property
+    def _couplings(self) -> tuple[CouplingConstraint, ...]:
+        return coupling_constraints(self.parameters.robot)
+
+    def _frames(
+        self,
+        names: tuple[str, ...],
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        *needed: bool,
+        **more: bool,
+    ) -> dict[str, FrameMotion]:
+        """Motions of frames, as `MotionTerms.frames`, and of couplings."""
+        coupled = {coupling.frame: coupling.of_joints(q, v, a) for coupling in self._couplings}
+        return {**self._terms.frames(names, q, v, a, *needed, **more), **coupled}
 
     def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) J and (T, m) gamma of frames without acceleration."""

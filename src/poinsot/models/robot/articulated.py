@@ -63,6 +63,7 @@ class Articulated(Brief):
         locked: joint -> position [rad] or [m] of joints of the file that are held still.
         loops: closed loops, where links of different branches are joined.
         couplings: joints that follow others.
+        unrepresented: sentences on what the description has and the robot has not.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Articulated(Brief):
     efforts: tuple[JointEffort, ...] = ()
     loops: tuple[Loop, ...] = ()
     couplings: tuple[JointCoupling, ...] = field(default=(), repr=False)
+    unrepresented: tuple[str, ...] = field(default=(), repr=False)
 
     @cached_property
     def tree(self) -> Tree:
@@ -243,14 +245,15 @@ class Articulated(Brief):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence about each coupling of the description, to be read beside a result."""
-        return tuple(
+        """A sentence about each coupling of the description, and about what it lacks, to be read beside a result."""
+        coupled = (
             f"{listing(coupling.follower)} {'follows' if len(coupling.follower) == 1 else 'follow'} "
             f"{listing(coupling.leader)} (<mimic> or <equality> of the description): one equation of motion has the "
             "masses and the friction of all."
             for coupling in self.couplings
             if coupling.leader
         )
+        return (*coupled, *self.unrepresented)
 
     @property
     def dependent_joints(self) -> tuple[str, ...]:
@@ -286,10 +289,14 @@ class Articulated(Brief):
         )
 
     @cached_property
+    def speed_names(self) -> tuple[str, ...]:
+        """Name of each component of v: its joint, or a freedom of the floating base."""
+        return (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+
+    @cached_property
     def effort_names(self) -> tuple[str, ...]:
-        """Name of each equation of motion: its joint, or a freedom of the floating base."""
-        names = (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
-        return tuple(names[k] for k in self.equations)
+        """Name of each equation of motion, that of its freedom."""
+        return tuple(self.speed_names[k] for k in self.equations)
 
     @cached_property
     def effort_units(self) -> tuple[str, ...]:
@@ -492,7 +499,8 @@ class Articulated(Brief):
         if self.couplings:
             raise InvalidModel(
                 f"{method} supports no joints that follow others, and {listing(self.followers)} of robot {self.name!r} "
-                "do: least-squares, essential-parameters and semidefinite support them; or lock these joints"
+                "do: least-squares, essential-parameters, semidefinite, filters and optimal-estimation support them; "
+                "or lock these joints ([robot] locked)"
             )
 
     def random_states(
@@ -500,7 +508,7 @@ class Articulated(Brief):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1.
 
-        Constraints hold in them, but for robots with a floating base or balls, whose configurations are no angles.
+        Constraints hold in them, but for loops of robots with a floating base or balls.
         """
         if self.closure is not None and (self.coordinates[0] >= 0).all():
             return self.closure.random_states(count, rng)
@@ -508,7 +516,10 @@ class Articulated(Brief):
         # uniform configurations would be unbounded for joints without limits
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
         q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
-        return q, v, a
+        if self.closure is None:
+            return q, v, a
+        q, v = self.closure.followed(q, v, self.closure.dependent)
+        return q, *self.closure.motion(q, v, a)
 
 
 def load_robot(
@@ -537,7 +548,8 @@ def load_robot(
         content: a text to read in place of the file's, as if it stood there.
 
     MJCF is compiled by MuJoCo: inertias of shapes, defaults, includes, several joints in a body, reference positions,
-    equalities and `<option gravity>` are the simulator's. A free joint at its first root is a floating base.
+    equalities and `<option gravity>` are the simulator's. A free joint at its first root is a floating base, as is a
+    `floating` joint of a URDF there.
 
     Raises:
         UnreadableFile: if there is no such file or it is not a robot description.
@@ -555,6 +567,7 @@ def load_robot(
         model, floating_base, couplings = compiled.model, compiled.floating, compiled.couplings
         loops = (*(loop for loop in compiled.loops if loop not in loops), *loops)
         described_gravity: Sequence[float] = compiled.gravity.tolist()
+        ignored = compiled.unrepresented
         sprung = {effort.joint for effort in efforts if isinstance(effort, Spring)} | set(locked or {})
         described_springs = (
             Spring(joint, zero=relaxed, stiffness=stiffness)
@@ -563,13 +576,17 @@ def load_robot(
         )
         efforts = (*efforts, *described_springs)
     else:
-        model = _urdf_model(path, text, floating_base)
-        couplings, described_gravity = mimics_of(text), STANDARD_GRAVITY
+        model = _urdf_model(path, text, False)
+        if _is_free(model):  # a `floating` joint below the world
+            floating_base = True
+        elif floating_base:
+            model = _urdf_model(path, text, True)
+        (couplings, ignored), described_gravity = mimics_of(text), STANDARD_GRAVITY
     add_frames(model, loops)
     locked = with_followers(locked or {}, couplings)
     if locked:
         model = _lock(model, locked)
-        floating_base = floating_base and model.njoints > 1 and model.joints[1].nv == 6
+        floating_base = floating_base and _is_free(model)
         left = (coupling.locked(locked) for coupling in couplings)
         couplings = tuple(coupling for coupling in left if coupling is not None)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
@@ -591,6 +608,7 @@ def load_robot(
         tuple(efforts),
         tuple(loops),
         couplings,
+        ignored,
     )
     sizes = np.concatenate([robot.inertials.ravel(), *(M.translation for M in model.jointPlacements)])
     masses = np.abs(robot.inertials[:, 0])
@@ -616,20 +634,32 @@ def _urdf_model(path: Path, text: str, floating_base: bool) -> pin.Model:
     return model
 
 
-def mimics_of(description: str) -> tuple[JointCoupling, ...]:
-    """The `<mimic>` of a URDF's joints. Raises InvalidModel if one names no moving joint, or has no number."""
+def _is_free(model: pin.Model) -> bool:
+    """Whether its first joint is a free-flyer at the world."""
+    return bool(model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer")
+
+
+def mimics_of(description: str) -> tuple[tuple[JointCoupling, ...], tuple[str, ...]]:
+    """The `<mimic>` of a URDF's joints, and a sentence on each that names no moving joint, which is left out.
+
+    Raises:
+        InvalidModel: if one has no number.
+    """
     moving = {
         joint.get("name", ""): joint.find("mimic")
         for joint in ElementTree.fromstring(description).iterfind("joint")
         if joint.get("type") != "fixed"
     }
-    couplings = []
+    couplings, ignored = [], []
     for joint, mimic in moving.items():
         if mimic is None:
             continue
-        check_known(
-            mimic.get("joint", ""), moving, f"joint {joint!r} mimics joint", "the robot has", limit=20
-        )
+        leader = mimic.get("joint", "")
+        if leader not in moving or leader == joint:
+            ignored.append(
+                f"The <mimic> of joint {joint!r} is ignored: it names {leader!r}, which is no other joint that moves."
+            )
+            continue
         try:
             ratio, offset = (
                 float(mimic.get(key, default)) for key, default in (("multiplier", "1"), ("offset", "0"))
@@ -638,8 +668,8 @@ def mimics_of(description: str) -> tuple[JointCoupling, ...]:
             raise InvalidModel(
                 f"the <mimic> of joint {joint!r} needs numbers as multiplier and offset"
             ) from None
-        couplings.append(JointCoupling({joint: 1.0}, {mimic.get("joint", ""): 1.0}, (offset, ratio)))
-    return tuple(couplings)
+        couplings.append(JointCoupling({joint: 1.0}, {leader: 1.0}, (offset, ratio)))
+    return tuple(couplings), tuple(ignored)
 
 
 @contextmanager
@@ -693,6 +723,23 @@ def read_description(path: Path, roots: Sequence[str] = ("robot", "mujoco")) -> 
         raise UnreadableFile(f"cannot read the robot description {path}: it is not text in UTF-8") from None
     except OSError as error:
         raise UnreadableFile(f"cannot read the robot description {path}: {error.strerror or error}") from None
+    root = _root_element(path, text)
+    if _is_xacro(root):
+        text = _expanded_xacro(path)
+        root = _root_element(path, text)
+    if root.tag == "sdf":
+        raise UnreadableFile(
+            f"{path} is SDF; convert it to MJCF first (`pip install sdformat-mjcf`, `sdf2mjcf {path.name} robot.xml`)"
+        )
+    if root.tag not in roots:
+        raise UnreadableFile(
+            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
+        )
+    return text, root.tag
+
+
+def _root_element(path: Path, text: str) -> ElementTree.Element:
+    """Parse a text of reasonable size; `UnreadableFile` if it is none."""
     # UTF-8 whatever the file declares, so that all parsers read the same text
     parser = ElementTree.XMLParser(target=_Elements(), encoding="utf-8")
     try:
@@ -708,17 +755,34 @@ def read_description(path: Path, roots: Sequence[str] = ("robot", "mujoco")) -> 
         raise UnreadableFile(f"{path} has elements that are nested more than {MAX_NESTING} deep")
     if sum(element.tag in ("link", "body") for element in root.iter()) > MAX_LINKS:
         raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
-    if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
-        raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
-    if root.tag == "sdf":
+    return root
+
+
+def _is_xacro(root: ElementTree.Element) -> bool:
+    # expanded files still declare the namespace
+    return any("/xacro}" in element.tag for element in root.iter())
+
+
+def _expanded_xacro(path: Path) -> str:
+    """The text of a xacro file with default arguments, as the package xacro expands it.
+
+    Raises:
+        UnreadableFile: if the package is not installed, or cannot expand the file.
+    """
+    command = f"`xacro {path.name} > robot.urdf`"
+    try:
+        from xacro import process_file
+    except ImportError:
         raise UnreadableFile(
-            f"{path} is SDF; convert it to MJCF first (`pip install sdformat-mjcf`, `sdf2mjcf {path.name} robot.xml`)"
-        )
-    if root.tag not in roots:
+            f"{path} is a xacro file; `pip install xacro` lets it be read, or expand it first ({command})"
+        ) from None
+    try:
+        return str(process_file(str(path)).toxml())
+    except Exception as error:
+        why = " ".join(str(error).split())
         raise UnreadableFile(
-            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
-        )
-    return text, root.tag
+            f"{path} cannot be expanded: xacro says: {why}; expand it where its packages are ({command})"
+        ) from None
 
 
 def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:

@@ -5,11 +5,8 @@ on its axis. In the axes of the world
 
     r(q) = p_a - p_b = 0,     J v = 0,  J = R_a J_a - R_b J_b,     J a + gamma = 0
 
-Where joints follow others, with x = l . (q - ref),
-
-    r(q) = f . (q - ref) - p(x) = 0,     J = f - p'(x) l,     gamma = -p''(x) (l . v)^2
-
-Rows can be redundant (a planar loop has two of three). With the dependent freedoms d and the independent ones i,
+and joints that follow others have such rows, too (see `coupling_constraint`). Rows can be redundant (a planar loop has
+two of three). With the dependent freedoms d and the independent ones i,
 
     v_d = G v_i,  G = -J_d^+ J_i,     a_d = G a_i - J_d^+ gamma,     v = N v_i
 
@@ -24,11 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.polynomial import Polynomial
 from scipy import linalg
 
 from ...arrays import Configurations, Float, JointSamples, Vector
-from ...exceptions import InvalidModel, check_known
+from ...exceptions import InvalidModel
+from . import configuration_space as space
+from .coupling_constraint import CouplingConstraint, coupling_constraints
 from .frame_motion import frame_motions
 from .loop_constraint import RelativeMotion
 from .loops import frames_of
@@ -88,7 +86,7 @@ class Closure:
         """Freedoms that follow from the others, in rising order; passive ones first."""
         # slightly off, since a mechanism can be singular in its neutral configuration
         rng = np.random.default_rng(0)
-        if self.robot.loops:
+        if self.robot.loops and not self.robot.floating_base:
             away = self.closed + rng.uniform(-0.1, 0.1, len(self.closed))
             near = self.robot.configurations(self._close_loops(away[None])[0])
         else:
@@ -136,6 +134,23 @@ class Closure:
             closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
             closed, gap = self._close_loops(closed, d)
         return closed, gap
+
+    def followed(
+        self, q: Configurations, v: JointSamples, moved: np.ndarray
+    ) -> tuple[Configurations, JointSamples]:
+        """(T, nq) q and (T, n) v with these freedoms moved, as far as they can, to where the constraints hold."""
+        for _ in range(MAX_ITERATIONS):
+            r, J, _ = self._constraints(q)
+            if np.all(np.abs(r) <= self.tolerance):
+                break
+            step = np.zeros_like(v)
+            step[:, moved] = -_least_squares(J[:, :, moved], r[:, :, None])[:, :, 0]
+            if self.robot.loops:  # couplings are linear in the joints that follow
+                step /= np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
+            q = space.integrate(self.robot.tree, q, step)
+        J, v = self.jacobian(q), v.copy()
+        v[:, moved] -= _least_squares(J[:, :, moved], J @ v[:, :, None])[:, :, 0]
+        return q, v
 
     def motion(
         self, q: Configurations, v: JointSamples, a: JointSamples
@@ -206,37 +221,16 @@ class Closure:
                 r.append(gap.position)
                 J.append(gap.by.jacobian[:, :3])
                 gamma.append(gap.point_acceleration)
-        if robot.couplings:
-            at = robot.joint_positions(q) if positions is None else positions[:, robot.actuated]
-            speeds = v[:, robot.actuated]
-        for coupling, (f, l, reference) in zip(robot.couplings, self._coefficients, strict=True):
-            p, x = Polynomial(coupling.polynomial), _times(at - reference, l)
-            slopes = np.zeros((len(q), 1, robot.model.nv))
-            slopes[:, 0, robot.actuated] = f - p.deriv()(x)[:, None] * l
-            r.append((_times(at - reference, f) - p(x))[:, None])
-            J.append(slopes)
-            gamma.append((-p.deriv(2)(x) * (speeds @ l) ** 2)[:, None])
+        for coupling in self._couplings:
+            motion = coupling.of_joints(q, v, still, positions)
+            r.append(motion.position[:, :1])
+            J.append(motion.by.jacobian[:, :1])
+            gamma.append(motion.acceleration[:, :1])
         return np.concatenate(r, axis=1), np.concatenate(J, axis=1), np.concatenate(gamma, axis=1)
 
     @cached_property
-    def _coefficients(self) -> list[tuple[Vector, Vector, Vector]]:
-        """f, l and ref, each (n,) over `joints`, of each coupling."""
-        found = []
-        for coupling in self.robot.couplings:
-            for joint in coupling.joints:
-                check_known(joint, self.robot.joints, "a coupling names joint", "the robot has", limit=20)
-            sides = coupling.follower, coupling.leader, coupling.references
-            f, l, reference = (
-                np.array([side.get(joint, 0.0) for joint in self.robot.joints]) for side in sides
-            )
-            found.append((f, l, reference))
-        return found
-
-
-def _times(positions: JointSamples, weights: Vector) -> Vector:
-    """(T,) weighted sums over the joints that have a weight: the positions of others may be no numbers."""
-    used = np.flatnonzero(weights)
-    return np.asarray(positions[:, used] @ weights[used])
+    def _couplings(self) -> tuple[CouplingConstraint, ...]:
+        return coupling_constraints(self.robot)
 
 
 def _least_squares(

@@ -28,6 +28,7 @@ import pinocchio as pin
 from ...arrays import Configurations, Float, JointSamples, Vector
 from ...exceptions import InvalidModel, UnreadableFile, check_known, listing
 from .articulated import Articulated, read_description
+from .loops import WORLD
 
 ENVIRONMENT = "the floor", "the lower wall", "the upper wall"
 """Prefixes of names of objects that are not part of the robot."""
@@ -246,8 +247,9 @@ class _Scene:
         return [k for k in self.links if self.geometry.geometryObjects[k].parentJoint]
 
     def name(self, shape: int) -> str:
-        """The link or frame that a shape belongs to."""
-        return str(self.model.frames[self.geometry.geometryObjects[shape].parentFrame].name)
+        """The link or frame that a shape belongs to, or the world."""
+        frame = self.geometry.geometryObjects[shape].parentFrame
+        return str(self.model.frames[frame].name) if frame else WORLD
 
     def watch_links(self, postures: Sequence[np.ndarray]) -> None:
         """Add all pairs of links that no joint joins, and that are apart at the first of these postures."""

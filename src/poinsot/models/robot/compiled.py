@@ -11,7 +11,7 @@ p_k and the axis a_k in the frame of the body and the position q_k of which ref_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ import pinocchio as pin
 from ...arrays import Vector
 from ...exceptions import UnreadableFile
 from .loops import WORLD, JointCoupling, Loop
+from .unrepresented import unrepresented
 
 HINGE, SLIDE, BALL, FREE = (
     int(kind)
@@ -41,6 +42,9 @@ ALIGNED = {
 }
 UNALIGNED = {HINGE: pin.JointModelRevoluteUnaligned, SLIDE: pin.JointModelPrismaticUnaligned}
 
+SLAB_M = np.array([20.0, 20.0, 0.5])
+"""Half the sides of a slab in place of a plane, farther than an arm reaches. [m]"""
+
 WELD_ARM_M = 0.1
 """Distance of the points that a weld holds together. [m]"""
 
@@ -55,6 +59,7 @@ class CompiledDescription:
         loops, couplings: active equalities.
         springs: joint -> (stiffness, relaxed position) [N m/rad], [rad] or [N/m], [m].
         gravity: (3,) [m/s^2].
+        unrepresented: sentences on forces of the file that the robot does not have.
     """
 
     model: pin.Model
@@ -63,6 +68,7 @@ class CompiledDescription:
     couplings: tuple[JointCoupling, ...]
     springs: dict[str, tuple[float, float]]
     gravity: Vector
+    unrepresented: tuple[str, ...]
 
 
 def compiled_description(path: Path, text: str | None, floating_base: bool) -> CompiledDescription:
@@ -72,6 +78,7 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
         UnreadableFile: see `compile_text`.
     """
     compiled = compile_text(text, path)
+    _disable(compiled)
     names = _names(compiled)
     free = bool(compiled.njnt and compiled.jnt_type[0] == FREE)
     rooted = floating_base and not free
@@ -86,11 +93,47 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
         for j in range(compiled.njnt)
         if compiled.jnt_stiffness[j] > 0 and compiled.jnt_type[j] in ALIGNED
     }
-    disabled = compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
-    gravity = np.zeros(3) if disabled else np.array(compiled.opt.gravity)
     return CompiledDescription(
-        model, free or rooted, tuple(equalities.loops()), tuple(equalities.couplings()), springs, gravity
+        model,
+        free or rooted,
+        tuple(equalities.loops()),
+        tuple(equalities.couplings()),
+        springs,
+        np.array(compiled.opt.gravity),
+        tuple(unrepresented(compiled, joints, names[mujoco.mjtObj.mjOBJ_BODY])),
     )
+
+
+def disabled_terms(flags: int) -> list[str]:
+    """Joint terms, `damping` and `friction`, that these flags of MuJoCo disable."""
+    bits = mujoco.mjtDisableBit
+    by_bit = {
+        bits.mjDSBL_DAMPER: "damping",
+        bits.mjDSBL_FRICTIONLOSS: "friction",
+        bits.mjDSBL_CONSTRAINT: "friction",
+    }
+    return [term for bit, term in by_bit.items() if flags & int(bit)]
+
+
+def _disable(m: mujoco.MjModel) -> None:
+    """Remove what `<flag>` disables."""
+    bits = mujoco.mjtDisableBit
+    removed: dict[mujoco.mjtDisableBit, tuple[np.ndarray, ...]] = {
+        bits.mjDSBL_GRAVITY: (m.opt.gravity, m.body_gravcomp),
+        bits.mjDSBL_SPRING: (
+            m.jnt_stiffness,
+            m.jnt_stiffnesspoly,
+            m.tendon_stiffness,
+            m.tendon_stiffnesspoly,
+        ),
+        bits.mjDSBL_DAMPER: (m.dof_damping, m.dof_dampingpoly, m.tendon_damping, m.tendon_dampingpoly),
+        bits.mjDSBL_FRICTIONLOSS: (m.dof_frictionloss, m.tendon_frictionloss),
+        bits.mjDSBL_EQUALITY: (m.eq_active0,),
+        bits.mjDSBL_CONSTRAINT: (m.dof_frictionloss, m.tendon_frictionloss, m.eq_active0),
+    }
+    for bit, arrays in removed.items():
+        for array in arrays if m.opt.disableflags & int(bit) else ():
+            array[:] = 0
 
 
 def compile_text(text: str | None, path: Path) -> mujoco.MjModel:
@@ -168,17 +211,9 @@ def _names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
     """Kind of object -> unique name of each; a body without one has its number, a joint without one its body's name."""
 
     def unique(kind: mujoco.mjtObj, count: int, default: Any) -> list[str]:
-        given = [mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)]
-        names: list[str] = []
-        for k, name in enumerate(given):
-            candidate, number = name or default(k), 1
-            while not name and candidate in (*given, *names):
-                number += 1
-                candidate = f"{default(k)}_{number}"
-            names.append(candidate)
-        return names
+        return unique_names([mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)], default)
 
-    of_body = unique(mujoco.mjtObj.mjOBJ_BODY, compiled.nbody, lambda k: f"body{k}")
+    of_body = unique(mujoco.mjtObj.mjOBJ_BODY, compiled.nbody, BODY_NAME.format)
     of_joint = unique(
         mujoco.mjtObj.mjOBJ_JOINT, compiled.njnt, lambda k: f"{of_body[compiled.jnt_bodyid[k]]}_joint"
     )
@@ -188,6 +223,35 @@ def _names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
         mujoco.mjtObj.mjOBJ_JOINT: of_joint,
         mujoco.mjtObj.mjOBJ_SITE: of_site,
     }
+
+
+BODY_NAME = "body{}"
+"""Name of a body without one, by its number."""
+
+
+def unique_names(given: list[str], default: Callable[[int], str]) -> list[str]:
+    """Names of objects, of which those without one have a default that no other has."""
+    names: list[str] = []
+    for k, name in enumerate(given):
+        candidate, number = name or default(k), 1
+        while not name and candidate in (*given, *names):
+            number += 1
+            candidate = f"{default(k)}_{number}"
+        names.append(candidate)
+    return names
+
+
+def inertial_of(compiled: mujoco.MjModel, b: int) -> pin.Inertia:
+    """The inertia of a body in its own frame."""
+    principal = _placement(compiled.body_ipos[b], compiled.body_iquat[b])
+    # MuJoCo takes frames for equal that differ by rounding
+    same = int(compiled.body_sameframe[b])
+    if same in (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_BODYROT):
+        principal.rotation = np.eye(3)
+    if same == mujoco.mjtSameFrame.mjSAMEFRAME_BODY:
+        principal.translation = np.zeros(3)
+    R, I = principal.rotation, np.diag(compiled.body_inertia[b])
+    return pin.Inertia(float(compiled.body_mass[b]), principal.translation, R @ I @ R.T)
 
 
 def _placement(position: np.ndarray, quaternion: np.ndarray) -> pin.SE3:
@@ -272,18 +336,7 @@ class _Tree:
             carrier = self._joint(carrier, joint, place * p * reference, name, int(m.jnt_dofadr[j]), j)
             place = p.inverse()
         self.carrier.append((carrier, place))
-        principal = _placement(m.body_ipos[b], m.body_iquat[b])
-        # MuJoCo takes frames for equal that differ by rounding
-        same = int(m.body_sameframe[b])
-        if same in (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_BODYROT):
-            principal.rotation = np.eye(3)
-        if same == mujoco.mjtSameFrame.mjSAMEFRAME_BODY:
-            principal.translation = np.zeros(3)
-        R = principal.rotation
-        inertia = pin.Inertia(
-            float(m.body_mass[b]), principal.translation, R @ np.diag(m.body_inertia[b]) @ R.T
-        )
-        self.model.appendBodyToJoint(carrier, inertia, place)
+        self.model.appendBodyToJoint(carrier, inertial_of(m, b), place)
         self.model.addBodyFrame(self.names[mujoco.mjtObj.mjOBJ_BODY][b], carrier, place, self.frame[carrier])
 
 
@@ -364,7 +417,9 @@ class _Equalities:
 
 
 def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
-    """The shapes of the bodies of an MJCF file that can collide, at the frames of these bodies in a model of the robot.
+    """The shapes of an MJCF file that can collide, at the frames of their bodies in a model of the robot.
+
+    Those of the world (tables, floors) are at its frame.
 
     Raises:
         UnreadableFile: see `compile_text`.
@@ -373,12 +428,15 @@ def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
     bodies = _names(m)[mujoco.mjtObj.mjOBJ_BODY]
     for g in range(m.ngeom):
         body = bodies[m.geom_bodyid[g]]
-        solid = _solid(m, g) if m.geom_bodyid[g] and (m.geom_contype[g] or m.geom_conaffinity[g]) else None
-        if solid is None or not model.existFrame(body, pin.FrameType.BODY):
+        solid = _solid(m, g) if m.geom_contype[g] or m.geom_conaffinity[g] else None
+        in_world = m.geom_bodyid[g] == 0
+        if solid is None or not (in_world or model.existFrame(body, pin.FrameType.BODY)):
             continue
-        number = model.getFrameId(body, pin.FrameType.BODY)
+        number = 0 if in_world else model.getFrameId(body, pin.FrameType.BODY)
         frame = model.frames[number]
         placement = frame.placement * _placement(m.geom_pos[g], m.geom_quat[g])
+        if m.geom_type[g] == int(mujoco.mjtGeom.mjGEOM_PLANE):
+            placement = placement * pin.SE3(np.eye(3), np.array([0.0, 0.0, -SLAB_M[2]]))
         geometry.addGeometryObject(
             pin.GeometryObject(f"{body} {g}", frame.parentJoint, number, placement, solid)
         )
@@ -386,7 +444,7 @@ def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
 
 
 def _solid(m: mujoco.MjModel, g: int) -> Any:
-    """A geom as a shape of coal; None for planes and height fields."""
+    """A geom as a shape of coal, a plane as a slab below it; None for height fields."""
     size, kinds = np.array(m.geom_size[g]), mujoco.mjtGeom
     kind = int(m.geom_type[g])
     if kind == kinds.mjGEOM_SPHERE:
@@ -399,6 +457,8 @@ def _solid(m: mujoco.MjModel, g: int) -> Any:
         return coal.Ellipsoid(size)
     if kind == kinds.mjGEOM_BOX:
         return coal.Box(2 * size)
+    if kind == kinds.mjGEOM_PLANE:  # a half-space has no distance to a mesh
+        return coal.Box(2 * SLAB_M)
     if kind != kinds.mjGEOM_MESH:
         return None
     mesh = m.geom_dataid[g]

@@ -18,6 +18,9 @@ What each joint does for itself is computed for L joints at a time, the joints i
     R = R_0 e e^T + cos q R_0 (1 - e e^T) + sin q R_0 [e]x,    p = p_0 + q R_0 e (pitch, or 1 where the joint slides)
 
 Rotors, couplings and friction are known as well; docs/concepts/online.md says where known parameters come from.
+
+Where loops or couplings join joints, rows are those of independent joints, N^T Y and N^T tau (see `closure`), and
+those of the others are 0.
 """
 
 from __future__ import annotations
@@ -45,6 +48,10 @@ _COS, _SIN, _ALONG, _PI = 12, 21, 30, 33
 """First rows of a joint's constants: factors of cos q, sin q and q, and pi, after the constant parts of R and p."""
 
 
+_FREE = np.zeros((0, 0))
+"""The projection of a robot whose freedoms are all independent."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LinkTorques(Brief):
     """Torques of a robot with some open bodies, linear in their parameters.
@@ -66,7 +73,8 @@ class LinkTorques(Brief):
 
     def __post_init__(self) -> None:
         robot, bodies = self.robot, self.robot.bodies
-        robot.refuse_loops("a filter")
+        if robot.floating_base and robot.loops:
+            robot.refuse_loops("a filter of a robot with a floating base")
         for link in self.links:
             check_known(link, bodies, "no body", "the robot has")
         if not self.links or len(set(self.links)) < len(self.links):
@@ -136,11 +144,47 @@ class LinkTorques(Brief):
         kernel: Any = link_torques
         kernel(*self.constants, q, v, a, outside, Y, tau)
         if self.added is not None:
-            tau += self.joint_torque(q, v, a)
+            tau += self._joints.torque(q, v, a, self.added)
+        P = self.projection(q)
+        if len(P):
+            project(P, Y, tau)
 
     def joint_torque(self, q: Vector, v: Vector, a: Vector) -> Vector | float:
         """(n,) efforts of rotors, couplings and friction; 0 where there are none."""
-        return 0.0 if self.added is None else self._joints.torque(q, v, a, self.added)
+        if self.added is None:
+            return 0.0
+        torque, P = self._joints.torque(q, v, a, self.added), self.projection(q)
+        return P.T @ torque if len(P) else torque
+
+    def projection(self, q: Vector) -> Matrix:
+        """(n, n) N, with a column of zeros for each dependent freedom; (0, 0) where all are independent."""
+        closure = self.robot.closure
+        if closure is None:
+            return _FREE
+        P = np.zeros((self.robot.model.nv,) * 2)
+        P[:, closure.independent] = closure.projection(np.asarray(q)[None])[0]
+        return P
+
+    def constrained(
+        self, q: Vector, v: Vector, a: Vector, tau: Vector
+    ) -> tuple[Vector, Vector, Vector, Vector]:
+        """A sample in which dependent joints follow the others, with N^T tau in the rows of these, NaN in theirs.
+
+        A dependent joint without a reading, NaN, has no motor.
+        """
+        closure = self.robot.closure
+        if closure is None:
+            return q, v, a, tau
+        d = closure.dependent
+        q_closed, v_closed = closure.followed(q[None], v[None], d)
+        v_closed, a_closed = closure.motion(q_closed, v_closed, a[None])
+        driven = tau.copy()
+        driven[d] = np.nan_to_num(driven[d])
+        # a joint that lacks its reading makes no other one unknown, unless they are coupled
+        P = self.projection(q_closed[0])
+        own = np.where(P != 0, P * driven[:, None], 0.0).sum(axis=0)
+        own[d] = np.nan
+        return q_closed[0], v_closed[0], a_closed[0], own
 
     @cached_property
     def constants(self) -> tuple[np.ndarray, ...]:
@@ -394,6 +438,24 @@ def _columns(i, joints, S, M, first, Y):
         e0, e1, e2 = _out_of(M, i, p0, p1, p2)
         p0, p1, p2 = d0 + e0, d1 + e1, d2 + e2
         i = joints[i, 0]
+
+
+@njit(**STEP)
+def project(P: Matrix, Y: Matrix, tau: Vector) -> None:
+    """Put P^T Y and P^T tau in place of Y (n, m) and tau (n,)."""
+    n, m = Y.shape
+    column = np.empty(n)
+    for k in range(m + 1):
+        for j in range(n):
+            column[j] = Y[j, k] if k < m else tau[j]
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                total += P[j, i] * column[j]
+            if k < m:
+                Y[i, k] = total
+            else:
+                tau[i] = total
 
 
 @njit(**STEP)

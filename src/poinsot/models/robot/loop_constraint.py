@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...arrays import Columns, ColumnSlopes, Float
-from ..contacts.contacts import PointContact
+from ..contacts.contacts import Contact, PointContact
 from ..rotations import skew
 from .frame_motion import FrameMotion, FrameSlopes
 
@@ -58,16 +59,33 @@ def _in_world(frame: FrameMotion) -> Iterator[np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class LoopConstraint(PointContact):
-    """A loop that stays closed: J a + gamma = 0 with Baumgarte's terms 2 rate J v + rate^2 r in gamma (1972).
+class KeptClosed(Contact, ABC):
+    """A constraint at a position r = 0: J a + gamma = 0 with Baumgarte's terms 2 rate J v + rate^2 r in gamma (1972).
+
+    Args:
+        frame: its name. damping: 2 rate [1/s].
+    """
+
+    damping: float = 2 * CLOSING_RATE
+
+    def residual(self, motion: FrameMotion) -> Columns:
+        return super().residual(motion) + (self.damping / 2) ** 2 * motion.position[:, : self.size]
+
+    def residual_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
+        by_q, by_v = super().residual_slopes(motion)
+        return by_q + (self.damping / 2) ** 2 * self.jacobian(motion), by_v
+
+
+@dataclass(frozen=True, eq=False)
+class LoopConstraint(KeptClosed, PointContact):
+    """A loop that stays closed.
 
     Its force [N] is on the first frame in the axes of the world, and the opposite one on the second.
 
     Args:
-        frame: its name, the first of the frames. damping: 2 rate [1/s]. ends: the frames that stay together.
+        frame: the first of the frames. ends: the frames that stay together.
     """
 
-    damping: float = 2 * CLOSING_RATE
     ends: tuple[str, ...] = ()
 
     @property
@@ -77,13 +95,6 @@ class LoopConstraint(PointContact):
     def motion(self, frames: Mapping[str, FrameMotion]) -> RelativeMotion:
         a, b = self.ends
         return RelativeMotion.of((frames[a], frames[b]))
-
-    def residual(self, motion: FrameMotion) -> Columns:
-        return super().residual(motion) + (self.damping / 2) ** 2 * motion.position
-
-    def residual_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
-        by_q, by_v = super().residual_slopes(motion)
-        return by_q + (self.damping / 2) ** 2 * self.jacobian(motion), by_v
 
     def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T 12"]:
         return np.concatenate([np.pad(f, ((0, 0), (0, 3))) for f, _ in self._at_ends(motion, force)], axis=1)

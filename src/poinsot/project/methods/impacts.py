@@ -33,7 +33,7 @@ class ImpactsMethod(MotionMethod):
     """`poinsot.estimators.impacts`: J/m, friction and restitution of a [body] that hits [[walls]].
 
     `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
-    `steps`: time steps between two frames. `seed`: seed of the random starts of the search.
+    `steps`: without effect, for files of earlier versions. `seed`: seed of the random starts of the search.
     """
 
     noise: TrackerNoiseSettings | None = None
@@ -111,4 +111,4 @@ class ImpactsMethod(MotionMethod):
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
-        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed, settings.held)
+        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.seed, settings.held)

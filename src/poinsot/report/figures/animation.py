@@ -20,14 +20,12 @@ from ...inertia.parameters import equivalent_ellipsoid, is_consistent
 from ...models.robot.articulated import Articulated
 from ..blocks import Figure, FigureGrid
 from .curves import curve_figure
-from .ellipsoids import packed, unit_sphere
+from .ellipsoids import packed, scene_of, unit_sphere
 from .style import INK, layout, rounded
 
 FRAMES = 60
 """Number of frames of an animation."""
 MERIDIANS, PARALLELS = 10, 6
-DIAGONAL = 1.55
-"""Size of the scene, in the unit of Plotly's camera: it stays visible when rotated."""
 KNOWN, TRUE, ESTIMATED = "#c9d1d9", "#e06c00", "#1f5fa8"
 """Colours of known bodies, of true and of estimated unknown ones."""
 
@@ -113,7 +111,7 @@ def robot_animation(
             margin={"l": 0, "r": 0, "t": 0, "b": 90},
             showlegend=True,
             legend={"x": 0, "y": 1, "itemsizing": "constant"},
-            scene=_scene(np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)),
+            scene=scene_of(np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)),
         ),
         alt=f"{title}: {robot.name} along {times[-1] - times[0]:.2f} s, its bodies drawn as ellipsoids: "
         + "; ".join(f"{group.name} ({len(group.places)})" for group in bodies),
@@ -134,9 +132,7 @@ def _vertices(
     bodies: DrawnBodies, placements: Float[np.ndarray, "T l 4 4"], sphere: Matrix
 ) -> Float[np.ndarray, "T v 3"]:
     """Vertices of the ellipsoids, one after the other."""
-    ellipsoid = equivalent_ellipsoid(bodies.inertials)
-    radii = ellipsoid.axes * ellipsoid.semi_axes[:, None, :]
-    points = ellipsoid.center[:, None] + np.einsum("kij, vj -> kvi", radii, sphere)
+    points = equivalent_ellipsoid(bodies.inertials).surface(sphere)
     T_wb = placements[:, list(bodies.places)]
     vertices = np.einsum("tkij, kvj -> tkvi", T_wb[..., :3, :3], points) + T_wb[..., None, :3, 3]
     return vertices.reshape(len(placements), -1, 3)
@@ -154,20 +150,6 @@ def _skeleton(robot: Articulated, placements: Float[np.ndarray, "T l 4 4"]) -> F
 
 def _points(points: Float[np.ndarray, "v 3"]) -> dict[str, Any]:
     return {name: rounded(column) for name, column in zip("xyz", np.round(points, 4).T, strict=True)}
-
-
-def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
-    """Axes that contain the whole motion, with equal scales."""
-    middle, half = (low + high) / 2, 0.5 * (high - low)
-    half = np.maximum(half, 0.15 * half.max() or 0.5)  # a planar motion has some depth
-    sides = DIAGONAL * half / np.linalg.norm(half)
-    axes: dict[str, Any] = {}
-    for k, name in enumerate("xyz"):
-        ends = [round(float(middle[k] - half[k]), 4), round(float(middle[k] + half[k]), 4)]
-        axes[f"{name}axis"] = {"range": ends, "title": {"text": f"{name} [m]"}, "nticks": 5}
-    ratio = {name: round(float(side), 4) for name, side in zip("xyz", sides, strict=True)}
-    camera = {"eye": {"x": 1.2, "y": -1.5, "z": 0.6}}
-    return axes | {"aspectmode": "manual", "aspectratio": ratio, "camera": camera}
 
 
 def excitation_picture(excitation: Excitation) -> FigureGrid:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Matrix, Vector
 from ...estimate import Body, Estimate
 from ...exceptions import ImpossibleBody
 from ...inertia.parameters import Ellipsoid, equivalent_ellipsoid
@@ -85,7 +85,10 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
     ]
     if not now and not before and not others:
         return None
-    low, high, cut = _view(bodies, [*now, *before, *others])
+    drawn = [*now, *before, *others]
+    frames = [body.placement[:3, 3] for body in bodies if body.placement is not None]
+    low, high, fits = view(np.array([np.zeros(3), *frames]), np.array([one.corners for one in drawn]))
+    cut = [one for one, inside in zip(drawn, fits.tolist(), strict=True) if not inside]
     counts = {"identified": len(now), "before the data": len(before), "as described": len(others)}
     note = ", ".join(f"{number_of(n, 'body', 'bodies')} {which}" for which, n in counts.items() if n)
     descriptions = [
@@ -105,7 +108,7 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
             margin={"l": 0, "r": 0, "t": 0, "b": 50},
             showlegend=True,
             legend={"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "itemsizing": "constant"},
-            scene=_scene(low, high),
+            scene=scene_of(low, high),
         ),
         alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(descriptions)}"
         + (f"; and {more} more" if more else ""),
@@ -159,28 +162,27 @@ def _placed(body: Body, pi: Vector | None) -> PlacedBody | None:
     return PlacedBody(body, pi, ellipsoid, R_wb @ ellipsoid.center + p_wb, radii)
 
 
-def _view(bodies: list[Body], placed: list[PlacedBody]) -> tuple[Vector, Vector, list[PlacedBody]]:
-    """Two corners of what is shown, and the ellipsoids that are too large for it."""
-    frames = np.array(
-        [np.zeros(3), *(body.placement[:3, 3] for body in bodies if body.placement is not None)]
-    )
-    points = np.concatenate([frames, *(one.center[None] for one in placed)])
-    size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    # A nearly massless body may have an ellipsoid of many metres, beside which the robot would be too small to see.
-    fits = [one for one in placed if size == 0 or one.ellipsoid.semi_axes.max() <= LARGE * size]
-    points = np.concatenate([points, *(one.corners for one in fits)])
-    low, high = points.min(axis=0), points.max(axis=0)
+def view(frames: Matrix, boxes: np.ndarray) -> tuple[Vector, Vector, np.ndarray]:
+    """Two corners of what is shown, and which ellipsoids are not too large for it.
+
+    A nearly massless body may have an ellipsoid of many metres, beside which the robot would be too small to see.
+
+    Args:
+        frames: (F, 3) points that are shown. boxes: (k, P, 3) points of each ellipsoid, about its centre.
+    """
+    points = np.concatenate([frames, boxes.mean(axis=1)])
+    size = np.linalg.norm(np.ptp(points, axis=0))
+    fits = (size == 0) | (np.ptp(boxes, axis=1).max(axis=1) <= 2 * LARGE * size)
+    points = np.concatenate([points, boxes[fits].reshape(-1, 3)])
+    return points.min(axis=0), points.max(axis=0), fits
+
+
+def scene_of(low: Vector, high: Vector) -> dict[str, Any]:
+    """Axes that contain these corners, with the same scale; seen from the side, a little from above."""
     middle, half = (low + high) / 2, (high - low) / 2
     # A planar robot gets a box with some depth, and a single point half a metre.
     half = np.maximum(1.04 * half, 0.15 * half.max() or 0.5)
-    # By identity, as arrays in a body make `==` ambiguous.
-    return middle - half, middle + half, [one for one in placed if not any(one is other for other in fits)]
-
-
-def _scene(low: Vector, high: Vector) -> dict[str, Any]:
-    """The same scale along all axes; seen from the side, a little from above."""
-    extent = high - low
-    sides = BOX * extent / np.linalg.norm(extent)
+    low, high, sides = middle - half, middle + half, BOX * half / np.linalg.norm(half)
     axes = {
         f"{name}axis": axis(
             range=[round(float(a), 5), round(float(b), 5)], nticks=6, showspikes=False, showbackground=False

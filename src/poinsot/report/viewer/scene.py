@@ -122,6 +122,5 @@ def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> t
             ellipsoid = equivalent_ellipsoid(np.asarray(pi, dtype=float))
         except ImpossibleBody:
             continue
-        vertices = ellipsoid.center + sphere @ (ellipsoid.axes * ellipsoid.semi_axes).T
-        surfaces.append(Surface(name, vertices, faces, shares.get(name, 0.0)))
+        surfaces.append(Surface(name, ellipsoid.surface(sphere), faces, shares.get(name, 0.0)))
     return tuple(surfaces)

@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation
 
 from ...exceptions import MissingExtra, UnwritableOutput
 from ...io.writing import write_text
+from ..figures.ellipsoids import view
 from .prior_weight import PriorWeight
 from .scene import ViewedScene
 from .subject import Surface, ViewedMotion
@@ -86,24 +87,16 @@ class Viewer:
         return f"http://{HOST}:{self.server.get_port()}"
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of the box in which the bodies are. A surface larger than all bodies together,
-        as of a body with hardly any mass, does not count.
-        """
+        """Corners of the box in which the bodies are, as far as they are not too large (`view`)."""
         (motion, *_) = (*self.scene.estimated, *self.scene.recorded)
         R, p = motion.placements[..., :3, :3], motion.placements[..., :3, 3]
-        boxes, points = [], p.reshape(-1, 3)
+        boxes = []
         for surface in (*self.scene.identified, *self.scene.before):
             k = self.scene.bodies.index(surface.body)
-            corners = np.array(
-                list(product(*zip(surface.vertices.min(axis=0), surface.vertices.max(axis=0), strict=True)))
-            )
-            boxes.append(np.einsum("tij, kj -> tki", R[:, k], corners) + p[:, None, k])
-            points = np.concatenate([points, boxes[-1].mean(axis=1)])
-        size = float(np.linalg.norm(np.ptp(points, axis=0)))
-        small = [box for box in boxes if np.linalg.norm(np.ptp(box[0], axis=0)) <= size]
-        points = np.concatenate([points, *(box.reshape(-1, 3) for box in small)])
-        low, high = points.min(axis=0), points.max(axis=0)
-        return low, high
+            ends = surface.vertices.min(axis=0), surface.vertices.max(axis=0)
+            corners = np.array(list(product(*zip(*ends, strict=True))))
+            boxes.append((np.einsum("tij, kj -> tki", R[:, k], corners) + p[:, None, k]).reshape(-1, 3))
+        return view(p.reshape(-1, 3), np.array(boxes or np.zeros((0, 1, 3))))[:2]
 
     def _bodies(self, kind: str) -> list[viser.FrameHandle]:
         """A frame for each body, with its surfaces and lines."""
