@@ -12,6 +12,7 @@ from poinsot.estimate import Severity
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection import inspect, inspect_json
 from poinsot.inspection.channels import significant_digits
+from poinsot.inspection.motion import find_unfollowed
 from poinsot.project import Project
 from poinsot.recording import Recording
 from poinsot.signals.resampling import resample
@@ -453,3 +454,41 @@ def test_a_clock_of_a_rate_has_no_jitter(rng):
     time = np.arange(500) / 250 + 1e-6 * rng.standard_normal(500)
     recording = Recording(time, {"position.a": np.sin(time)}, {"position.a": "rad"})
     assert dict(inspect(recording).facts)["jitter"].startswith("rms 0.0")
+
+
+def servo(t, u, stop=np.inf):
+    """(T,) positions of a servo with sag that follows commands until a stop."""
+    q, v = np.zeros_like(t), 0.0
+    for k in range(1, len(t)):
+        a = (20 * (u[k] - q[k - 1]) - 1.2 * v - 1.5 * np.sin(q[k - 1] + 1)) / 0.03
+        v += a * (t[k] - t[k - 1])
+        q[k] = min(q[k - 1] + v * (t[k] - t[k - 1]), stop)
+        v = 0.0 if q[k] == stop else v
+    return np.round(q / 1.5e-3) * 1.5e-3
+
+
+def test_larger_steps_after_slow_motion_are_followed():
+    """A step puts a joint further from its command than any slow motion does: it is yet followed."""
+    t = np.arange(4000) / 200
+    u = np.where(t < 10, 0.2 * np.sin(t), 0.8 * np.sign(np.sin(1.3 * t)))
+    units = dict.fromkeys(["position.a", "position_command.a"], "rad")
+    recording = Recording(t, {"position.a": servo(t, u), "position_command.a": u}, units)
+    assert find_unfollowed(recording) == []
+
+
+def test_a_joint_that_friction_holds_is_not_stopped():
+    """It starts when it is furthest from its command; one at a stop when the command comes back."""
+    t = np.arange(6000) / 200
+    u = np.sin(0.4 * t)
+    units = dict.fromkeys(["position.a", "position_command.a"], "rad")
+    held, q = [], 0.0
+    for k, x in enumerate(u):
+        # larger at one place, as of a gear
+        band = 0.3 if 8 < t[k] < 16 else 0.1
+        q = x - 0.1 * np.sign(x - q) if abs(x - q) > band else q
+        held.append(q)
+    recording = Recording(t, {"position.a": np.array(held).round(3), "position_command.a": u}, units)
+    assert find_unfollowed(recording) == []
+    stopped = {"position.a": servo(t, u, 0.6), "position_command.a": u}
+    found = find_unfollowed(Recording(t, stopped, units))
+    assert found and all("stopped at 0.6" in why for *_, why in found)

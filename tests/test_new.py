@@ -1,6 +1,7 @@
 """`poinsot new`: what it makes of headers, units, clocks and robots, and whether `identify` then works at once."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -534,17 +535,52 @@ def test_a_pendulum_that_is_let_go(begin, pendulum, tmp_path):
     assert low < 0.02 < high
 
 
-def test_currents_and_a_joint_without_a_motor(begin, table):
-    columns = {
-        "q1": table["q1"],
-        "q2": table["q2"],
-        "q3": table["q3"],
-        "i1": table["tau1"],
-        "i2": table["tau2"],
-    }
-    content, start = begin(columns | {"i3": np.zeros(len(table))} | CLOCK)
-    assert content["drive"]["passive"] == ["elbow"] and content["recordings"][0]["current"]["unit"] == "A"
-    assert "i3" in start.unused and "gain" in start.text
+@pytest.mark.parametrize("column", [{}, {"i3": np.zeros(2500)}, {"i3": np.full(2500, np.nan)}])
+def test_currents_of_which_one_was_not_measured(begin, table, tmp_path, column):
+    """A motor moves the elbow: its equation is left out, and not read as one without a motor."""
+    columns = {f"q{k}": table[f"q{k}"] for k in (1, 2, 3)} | {f"i{k}": table[f"tau{k}"] for k in (1, 2)}
+    content, start = begin(columns | column | CLOCK)
+    current = content["recordings"][0]["current"]
+    assert (
+        current["not_measured"] == ["elbow"] and current["unit"] == "A" and "passive" not in content["drive"]
+    )
+    assert start.unused == tuple(column) and "gain" in start.text
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert any("effort of elbow was not measured" in warning for warning in estimate.warnings)
+    low, high = estimate.interval("fv2")
+    assert low < 2.5 < high
+
+
+def test_a_joint_without_a_motor(begin, tmp_path):
+    """A cart that a force moves, and a pendulum on it that swings freely: their torques are simulated."""
+    robot = tmp_path / "cart.xml"
+    robot.write_text(
+        '<mujoco model="cart"><compiler angle="radian"/><worldbody><body name="cart">'
+        '<joint name="slide" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<body name="rod"><joint name="pivot" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="0.2" diaginertia="0.005 0.005 1e-4"/></body></body></worldbody></mujoco>'
+    )
+    described = load_robot(robot)
+    pi = described.inertials.ravel()
+    time = np.arange(2000) / 200
+    force = 3 * np.sin(2 * time) + np.sin(9 * time)
+
+    def torques(q, v, a):
+        return described.torque_regressor(*(x[None] for x in (q, v, a)))[0, :, : len(pi)] @ pi
+
+    def rate(t, x):
+        q, v = np.split(x, 2)
+        still = np.zeros(2)
+        bias = torques(q, v, still)
+        M = np.stack([torques(q, v, e) - bias for e in np.eye(2)], axis=1)
+        applied = np.array([np.interp(t, time, force) - 2 * v[0], -0.01 * v[1]])
+        return np.concatenate([v, np.linalg.solve(M, applied - bias)])
+
+    q = solve_ivp(rate, (0, 10), [0, 0.5, 0, 0], t_eval=time, rtol=1e-8).y[:2]
+    columns = {"time": time, "slide_position": q[0], "pivot_position": q[1]}
+    content, _ = begin(columns | {"slide_effort": force, "pivot_effort": 0 * time}, robot=robot)
+    assert content["drive"]["passive"] == ["pivot"]
+    assert "not_measured" not in content["recordings"][0]["torque"]
 
 
 # ----------------------------------------------------------------------------------- what people really record
@@ -738,7 +774,9 @@ def test_several_logs_and_one_for_validation(poinsot, tmp_path, table):
     assert identify(Project.load(job)).validation is not None
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "lists.json", "lists.parquet"])
+@pytest.mark.parametrize(
+    "name", ["log.jsonl", "log.json", "named.json", "lists.json", "lists.parquet", "lists.csv", "blanks.csv"]
+)
 def test_records_and_lists(name, tmp_path, table):
     columns = arm_columns(table)
     q, tau = (np.column_stack([columns[f"{key}{k}"] for k in (1, 2, 3)]).tolist() for key in ("q", "tau"))
@@ -747,6 +785,20 @@ def test_records_and_lists(name, tmp_path, table):
     lists = {"time": t, "position": q, "torque": tau}
     if name == "log.jsonl":
         (tmp_path / name).write_text("\n".join(map(json.dumps, records)))
+    elif name == "named.json":  # as of a JointState, in another order
+        names = ["elbow", "waist", "shoulder"]
+        shown = [
+            {"time": a, "joint_names": names, "pos": [b[2], b[0], b[1]], "torque": [c[2], c[0], c[1]]}
+            for a, b, c in zip(t, q, tau, strict=True)
+        ]
+        (tmp_path / name).write_text(json.dumps(shown))
+    elif name.endswith("csv"):
+        sign, quote = (", ", '"') if name == "lists.csv" else (" ", "")
+        rows = (
+            f"{a};{quote}[{sign.join(map(repr, b))}]{quote};{quote}({sign.join(map(repr, c))}){quote}"
+            for a, b, c in zip(t, q, tau, strict=True)
+        )
+        (tmp_path / name).write_text("\n".join(["time;position;torque", *rows]))
     elif name.endswith("json"):
         (tmp_path / name).write_text(
             json.dumps(lists if name == "lists.json" else {"robot": "arm", "log": records})
@@ -758,3 +810,107 @@ def test_records_and_lists(name, tmp_path, table):
     project = Project.load(tmp_path / "job.toml")
     (run,) = project.runs(project.robot())
     np.testing.assert_allclose(run.recording["torque.elbow"], columns["tau3"])
+
+
+def test_of_two_clocks_the_one_with_which_the_motion_is_smoother(begin, table):
+    """Stamps of arrival, whose name is shorter, and stamps of measurement, which are uneven too."""
+    rng = np.random.default_rng(3)
+    measured = np.arange(2500) / 250 + 1e-3 * np.sin(np.arange(2500))
+    columns = {"time": np.sort(np.arange(2500) / 250 + 2e-3 * rng.random(2500)), "header_stamp": measured}
+    columns |= {
+        f"q{k}": np.interp(measured, np.arange(2500) / 250, np.radians(table[f"q{k}"].to_numpy()))
+        for k in (1, 2, 3)
+    }
+    columns |= {f"tau{k}": table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+    content, start = begin(columns)
+    assert content["recordings"][0]["time"]["column"] == "header_stamp"
+    assert "smoother than with time" in said(start, "clock")
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("N m", 1.0), ("N mm", 1e3), ("N cm", 100.0)])
+def test_the_unit_of_torques_that_the_masses_of_the_description_need(begin, table, unit, factor):
+    columns = arm_columns(table) | {f"tau{k}": factor * table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+    content, _ = begin(columns)
+    assert content["recordings"][0]["torque"]["unit"] == unit
+
+
+def test_efforts_that_are_no_torques_are_said_to_be_none(begin, table):
+    columns = arm_columns(table) | {f"tau{k}": table[f"tau{k}"].to_numpy() / 12 for k in (1, 2, 3)}
+    _, start = begin(columns)
+    assert "but it is 0.08" in said(start, "tau2")
+
+
+def test_a_command_that_is_written_when_it_changes(begin, pendulum):
+    """A step of 1.5: one row has a number, and the motor was off before."""
+    time = np.arange(600) / 200
+    command = np.where(np.arange(600) == 200, 1.5, np.nan)
+    swing = np.where(time > 1, 0.3 * (1 - np.cos(4 * (time - 1))), 0.0)
+    content, _ = begin({"time": time, "pivot_position": swing, "pivot_effort": command}, robot=pendulum)
+    (recording,) = content["recordings"]
+    assert recording["torque"]["hold"] and recording["torque"]["initial"] == 0 and "rows" not in recording
+
+
+def both_files(tmp_path, table, rate_hz):
+    """States at 250 Hz, and efforts at another rate, or without a clock in both."""
+    columns = arm_columns(table)
+    states = {"time": columns["time"]} | {
+        f"{joint}_pos": columns[f"q{k}"] for k, joint in enumerate(JOINTS, 1)
+    }
+    time = np.arange(0.1, 9.8, 1 / rate_hz) if rate_hz else columns["time"]
+    efforts = {"time": time} | {
+        f"{joint}_tau": np.interp(time, columns["time"], columns[f"tau{k}"])
+        for k, joint in enumerate(JOINTS, 1)
+    }
+    for name, x in (("states.csv", states), ("efforts.csv", efforts)):
+        pl.DataFrame({key: y for key, y in x.items() if rate_hz or key != "time"}).write_csv(tmp_path / name)
+    return [tmp_path / "efforts.csv", tmp_path / "states.csv"]
+
+
+@pytest.mark.parametrize("rate_hz", [None, 200, 500])
+def test_states_and_efforts_in_two_files(rate_hz, tmp_path, table):
+    paths = both_files(tmp_path, table, rate_hz)
+    start = start_project(ARM, paths, tmp_path / "job.toml", None if rate_hz else 250)
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert [file["path"] for file in recording["files"]] == ["states.csv", "efforts.csv"]
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.trust.name == "trusted" and estimate.fit.relative_error_percent < 1
+    low, high = estimate.interval("fv2")
+    assert low < 2.5 < high
+
+
+def test_names_of_files_say_what_is_in_them(tmp_path, pendulum):
+    """The same headers in both: the command file is slower, and its values are held."""
+    columns = servo_columns()
+    pl.DataFrame({"time": SERVO, "pivot": columns["present_position"]}).write_csv(tmp_path / "positions.csv")
+    command = {"time": SERVO[::4], "pivot": columns["goal_position"][::4]}
+    pl.DataFrame(command).write_csv(tmp_path / "commands.csv")
+    paths = [tmp_path / "positions.csv", tmp_path / "commands.csv"]
+    start = start_project(pendulum, paths, tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert start.method == "actuators" and recording["files"][1]["position_command"]["hold"]
+    project = Project.load(tmp_path / "job.toml")
+    (run,) = project.runs(project.robot())
+    u = np.repeat(command["pivot"], 4)[: len(SERVO)]
+    np.testing.assert_array_equal(run.recording["position_command.pivot"], u[: len(run.recording)])
+
+
+def test_files_that_do_not_belong_together(tmp_path, table):
+    efforts, states = both_files(tmp_path, table, None)
+    pl.read_csv(efforts).head(100).write_csv(efforts)
+    with pytest.raises(PoinsotError, match="has no clock, and other rows than"):
+        start_project(ARM, [states, efforts], tmp_path / "job.toml", 250)
+    (tmp_path / "more.csv").write_text(states.read_text())
+    with pytest.raises(PoinsotError, match="do not belong to"):
+        start_project(ARM, [states, tmp_path / "more.csv", efforts], tmp_path / "job.toml", 250)
+
+
+def test_no_unit_is_read_from_masses_that_are_placeholders(begin, table, tmp_path):
+    thin = re.sub(
+        r'<mass value="([^"]*)"', lambda match: f'<mass value="{1e-3 * float(match[1])}"', ARM.read_text()
+    )
+    thin = re.sub(r' (i[xyz]{2})="([^"]*)"', lambda match: f' {match[1]}="{1e-3 * float(match[2])}"', thin)
+    (tmp_path / "thin.urdf").write_text(thin)
+    content, _ = begin(arm_columns(table), robot=tmp_path / "thin.urdf")
+    assert content["recordings"][0]["torque"]["unit"] == "N m"

@@ -618,6 +618,21 @@ UNFIT = {
         ('unit = ["mm", "deg"]', 'unit = ["mm", "deg", "deg"]'),
         "position.unit has 3 values for 2 columns",
     ),
+    "not measured, with a column": (
+        (
+            'columns = ["f", "tau"]',
+            'columns = ["f", "tau"], not_measured = ["turn"], joints = ["slide", "turn"]',
+        ),
+        "torque.not_measured names 'turn', which has a column",
+    ),
+    "not measured, and not a joint": (
+        ('columns = ["f", "tau"]', 'columns = ["f"], not_measured = ["turns"]'),
+        "names joint 'turns'; did you mean 'turn'?",
+    ),
+    "position not measured": (
+        ('columns = ["x", "phi"]', 'columns = ["x", "phi"], not_measured = ["turn"]'),
+        "is a key of torque, current, voltage: joints without a position are held in [robot] by locked",
+    ),
     "cutoff above Nyquist": (("cutoff_hz = 40", "cutoff_hz = 400"), "Nyquist"),
     "missing recording": (("run.csv", "runs.csv"), "runs.csv; did you mean 'run.csv'?"),
     "missing robot": (("table.urdf", "tables.urdf"), "no robot description"),

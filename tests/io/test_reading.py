@@ -392,8 +392,30 @@ def test_clocks_of_several_files_must_agree(write):
         return Source(write(text, f"{name}.csv"), {name: Column("q", "rad")}, Column("t", "s"))
 
     assert len(read_recording([source("a", 0), source("b", 1e-7)])) == 5
-    with pytest.raises(InvalidRecording, match=r"clocks of .*a.csv and .*b.csv differ by up to 0.01 s"):
-        read_recording([source("a", 0), source("b", 0.01)])
+    with pytest.raises(
+        InvalidRecording, match=r"do not overlap: .*a.csv runs from 0 s to 4 s, .*b.csv runs from 9 s"
+    ):
+        read_recording([source("a", 0), source("b", 9)])
+
+
+def test_files_with_clocks_of_their_own(write):
+    """States at 1 Hz, a measured effort at 0.5 Hz and a command that is written when it changes."""
+    states = csv_text({"t": np.arange(9.0), "q": np.arange(9.0) ** 2})
+    efforts = csv_text({"t": np.arange(1.0, 9, 2), "tau": 10 * np.arange(1.0, 9, 2)})
+    commands = csv_text({"t": np.array([-1.0, 3.5]), "u": np.array([5.0, 7.0])})
+    recording = read_recording(
+        [
+            Source(write(states, "states.csv"), {"q": Column("q", "rad")}, Column("t", "s")),
+            Source(write(efforts, "efforts.csv"), {"tau": Column("tau", "N m")}, Column("t", "s")),
+            Source(write(commands, "commands.csv"), {"u": Column("u", "rad", hold=True)}, Column("t", "s")),
+        ]
+    )
+    time = np.arange(1.0, 8)
+    np.testing.assert_array_equal(recording.time, time)
+    np.testing.assert_array_equal(recording["q"], time**2)
+    np.testing.assert_allclose(recording["tau"], 10 * time)
+    np.testing.assert_array_equal(recording["u"], [5, 5, 5, 7, 7, 7, 7])
+    assert any("efforts.csv was brought to the clock of" in step for step in recording.metadata["steps"])
 
 
 def test_a_channel_is_read_once(write):

@@ -55,6 +55,19 @@ def test_passive_joints_depend_and_motors_have_the_equations(file):
     assert robot.effort_names == tuple(joint for joint in robot.joints if joint not in PASSIVE[file])
 
 
+def test_a_motor_of_a_loop_that_was_not_measured():
+    """Its own equation is left out; the other has the effort of its own motor only."""
+    drive = Drive(passive=PASSIVE["five_bar.xml"], not_measured=("left",))
+    robot = load_robot(CLOSED_CHAINS / "five_bar.xml", drive=drive, friction=ViscousCoulomb(offset=False))
+    assert robot.effort_names == ("right",)
+    W = Regressor(robot, robot.parameters).dense(*robot.random_states(5, np.random.default_rng(1)))
+    whole = closed_chain("five_bar.xml")
+    expected = Regressor(whole, whole.parameters).dense(*whole.random_states(5, np.random.default_rng(1)))
+    np.testing.assert_allclose(
+        W, expected[:, 1:], atol=1e-14 * np.abs(expected).max()
+    )  # loops are closed twice
+
+
 @each_chain
 def test_speeds_and_accelerations_of_dependent_joints(file, rng):
     robot = closed_chain(file)

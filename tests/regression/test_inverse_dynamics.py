@@ -274,6 +274,61 @@ def test_an_effort_that_says_nothing_is_refused_unless_nothing_drives_the_joint(
     assert not y[:, 1].any()
 
 
+# -- efforts that were not measured --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [["j1"], ["j2"], ["j3"], ["j1", "j3"]])
+def test_equations_without_their_effort_are_left_out(missing, rng):
+    """The estimate is that of the other rows of the dense regressor, by another solver; the effort does not matter."""
+    _, _, signals = problem_of(rng)
+    tau = signals.tau.copy()
+    tau[:, [ARM.joints.index(joint) for joint in missing]] = 1e3 * rng.standard_normal()
+    robot = replace(ARM, drive=replace(ARM.drive, not_measured=tuple(missing)))
+    problem = inverse_dynamics(robot, replace(signals, tau=tau))
+    others = [k for k, joint in enumerate(ARM.joints) if joint not in missing]
+    assert robot.effort_names == tuple(ARM.joints[k] for k in others)
+    dense = Regressor(ARM, ARM.parameters).dense(ARM.configurations(signals.q), signals.v, signals.a)[
+        :, others
+    ]
+    W, y = stacked(problem)
+    np.testing.assert_array_equal(W, dense[:, :, problem.base.chosen])
+    np.testing.assert_array_equal(y, signals.tau[:, others])
+    rows = dense.reshape(-1, dense.shape[-1])
+    theta = np.linalg.lstsq(rows, signals.tau[:, others].ravel(), rcond=1e-9)[0]
+    estimate = LeastSquares().solve(problem)
+    predicted = rows @ theta
+    np.testing.assert_allclose((W @ estimate.values).ravel(), predicted, atol=1e-8 * np.abs(predicted).max())
+    anywhere = (
+        Regressor(ARM, ARM.parameters)
+        .dense(*ARM.random_states(300, rng))[:, others]
+        .reshape(-1, rows.shape[1])
+    )
+    anywhere /= np.maximum(np.linalg.norm(anywhere, axis=0), 1e-3)  # columns that are zero contain rounding
+    assert np.linalg.matrix_rank(anywhere, tol=1e-9) == len(problem.base)
+
+
+def test_what_the_missing_efforts_would_determine_is_said(rng):
+    robot = replace(ARM, drive=replace(ARM.drive, not_measured=("j3",)))
+    problem = inverse_dynamics(robot, problem_of(rng)[2])
+    full = len(problem_of(rng)[0].base)
+    (warning,) = problem.warnings
+    assert f"determines {len(problem.base)} combinations of parameters, not {full}" in warning
+    assert "nothing determines ia3, fv3, fc3, off3" in warning
+
+
+def test_a_motor_that_was_not_measured_hides_all_equations_in_which_it_acts(rng):
+    coupled = Drive((20, 30, 40), (Coupling("j3", "j2", 15),), "motor")
+    for missing, names in (("j3", ("j1",)), ("j2", ("j1", "j3"))):
+        robot = replace(ARM, drive=replace(coupled, not_measured=(missing,)))
+        assert robot.effort_names == names
+    _, _, signals = problem_of(rng, 100)
+    none = replace(ARM, drive=Drive(not_measured=("j1", "j2", "j3")))
+    with pytest.raises(
+        InvalidSignals, match="no equation of motion is left without the torque of j1, j2, j3"
+    ):
+        inverse_dynamics(none, signals)
+
+
 def test_priors_are_for_base_parameters(rng):
     _, _, signals = problem_of(rng, 100)
     with pytest.raises(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,9 @@ from ..text import table
 from . import shell
 from .shell import Json
 
+if TYPE_CHECKING:
+    from ..project.starting import Start
+
 
 def new(
     robot: Annotated[
@@ -20,19 +24,31 @@ def new(
         typer.Argument(help="The robot description (URDF, MJCF).", metavar="ROBOT.urdf", show_default=False),
     ],
     logs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="Tables with named columns: CSV, Parquet, MCAP, ...; a recording each, or a pattern of names.",
             metavar="LOG.csv...",
             show_default=False,
         ),
-    ],
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The project file to write.")] = Path("job.toml"),
     rate_hz: Annotated[
         float | None, typer.Option(min=1e-3, max=1e9, help="Sampling rate [Hz] of a log without a clock.")
     ] = None,
     validation: Annotated[
         list[Path] | None, typer.Option(help="A log that is predicted, and not fitted.", show_default=False)
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="Outline of a thrown body: all paths are its logs, without a robot.", show_default=False
+        ),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Key of [body] and its value, as sides=[0.1, 0.05] or mass=0.06.", show_default=False
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a project file that exists.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
@@ -46,16 +62,16 @@ def new(
         if out.exists() and not force:
             raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
         shell.check_output(out, None)
-        logs, held_out = matching_files(logs), matching_files(validation or [])
+        logs = matching_files([*([] if shape is None else [robot]), *(logs or [])])
+        held_out = matching_files(validation or [])
         check_apart([out, json], [robot, *logs, *held_out])
-        descriptions = (".urdf", ".xml", ".mjcf")
-        log = logs[0]
-        if log.suffix.lower() in descriptions and robot.suffix.lower() not in descriptions:
-            raise InvalidProject(f"the robot comes first: poinsot new {log} {robot}")
-        say("reading robot and logs")
-        from ..project.starting import start_project
+        if shape is None:
+            start = _start_robot(robot, logs, out, rate_hz, held_out, say)
+        else:
+            from ..project.starting_throw import read_sizes, start_throw
 
-        start = start_project(robot, logs, out, rate_hz, held_out)
+            say("reading logs")
+            start = start_throw(shape, read_sizes(size or []), logs, out, rate_hz, held_out)
     with shell.sentences():
         content: dict[str, Any] = {
             "schema": "poinsot.new/1",
@@ -71,3 +87,27 @@ def new(
         lines = f"\nNext: poinsot inspect {out}, or poinsot identify {out} --out results"
         files = {out: lambda path: write_text(path, start.text)}
         shell.deliver(content, "", {}, None, json, lambda: typer.echo(lines), files)
+
+
+def _start_robot(
+    robot: Path,
+    logs: Sequence[Path],
+    out: Path,
+    rate_hz: float | None,
+    held_out: Sequence[Path],
+    say: Callable[[str], None],
+) -> Start:
+    """The project of a robot; a sentence if paths are not those of a robot and its logs."""
+    from ..project.starting import start_project
+
+    descriptions = (".urdf", ".xml", ".mjcf")
+    if not logs:
+        what = f"{robot} LOG.csv" if robot.suffix.lower() in descriptions else f"ROBOT.urdf {robot}"
+        raise InvalidProject(
+            f"a robot and a log are needed: poinsot new {what}; of a thrown body, --shape and no robot"
+        )
+    log = logs[0]
+    if log.suffix.lower() in descriptions and robot.suffix.lower() not in descriptions:
+        raise InvalidProject(f"the robot comes first: poinsot new {log} {robot}")
+    say("reading robot and logs")
+    return start_project(robot, logs, out, rate_hz, held_out)

@@ -313,7 +313,7 @@ def at_rows(signals: Signals) -> Signals:
 
 def recorded(part: Part) -> Recording:
     """The recording from which signals were computed; if it was not kept, smoothed positions and the efforts."""
-    signals, passive = part.signals, part.robot.drive.passive
+    signals, passive = part.signals, part.robot.drive.without_effort
     if (recording := signals.recording) is not None:
         used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
         return samples_of(used, passive)
@@ -324,7 +324,7 @@ def recorded(part: Part) -> Recording:
 
 
 def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
-    """Positions and efforts without those of unactuated joints; invalid samples are linearly interpolated."""
+    """Positions and efforts without those of `passive` joints; invalid samples are linearly interpolated."""
     channels = {}
     for name in recording.channels:
         quantity, _, joint = name.partition(".")

@@ -286,7 +286,9 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
     units = dict(zip(robot.joints, robot.position_units, strict=True))
     if quantity == "offset":
         units = {
-            own: OFFSETS.get(effort, OFFSETS[units[own]]) for own in units if own not in robot.drive.passive
+            own: OFFSETS.get(effort, OFFSETS[units[own]])
+            for own in units
+            if own not in robot.drive.without_effort
         }
     if joint and joint not in units:
         raise InvalidMethod(

@@ -122,5 +122,5 @@ class Examination:
         parts = self.thin.parts
         robot = self.thin.robot
         q = [robot.joint_positions(part.joint_side(0, len(part))[0])[part.kept] for part in parts]
-        here = slice(None) if robot.closure is None else robot.equations
+        here = slice(None) if robot.floating_base else robot.equations
         return np.concatenate(q)[:, here], self.thin.speeds

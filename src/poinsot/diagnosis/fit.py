@@ -60,7 +60,7 @@ class TorqueNoise(Check):
         of_noise = (variance > 0) & (r2 < self.error) & [joint not in passive for joint in names]
         if noisy := [joint for joint, is_noise in zip(names, of_noise, strict=True) if is_noise]:
             worst = r2[of_noise].min()
-            everything = len(noisy) == len(names) - len(passive)
+            everything = len(noisy) == sum(joint not in passive for joint in names)
             yield self.causes[0].finding(
                 Severity.error,
                 f"The motion explains {max(100 * worst, 0):.2g} % of the variance of the torque of "

@@ -68,16 +68,19 @@ class LoadGains(Check):
 
 
 def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
-    """(N, n) predicted joint torques with each channel's torque times a factor (n,) or (N, n).
+    """(N, e) predicted torques of the equations with each joint's channel times a factor (n,) or (N, n).
 
     The prediction is scaled, not the measurement: that contains the residuals, which it would then explain.
     """
-    train = solved.problem.robot.train
+    robot, recorded = solved.problem.robot, joints_of(solved.problem)
+    train, used = robot.train, robot.equations
+    # of all joints, in the robot's order: joints that follow others need not be recorded
+    every = np.zeros((*factors.shape[:-1], len(robot.joints)))
+    every[..., [robot.joints.index(joint) for joint in recorded]] = factors
     if train.drive.side != "motor":
-        return cast("JointSamples", solved.predicted * factors)
-    return cast(
-        "JointSamples", (solved.predicted @ np.linalg.inv(train.reduction) * factors) @ train.reduction
-    )
+        return cast("JointSamples", solved.predicted * every[..., used])
+    reduction = train.reduction[:, used]
+    return cast("JointSamples", (solved.predicted @ np.linalg.pinv(reduction) * every) @ reduction)
 
 
 class TorqueGain(Explanation):
@@ -97,7 +100,7 @@ class TorqueGain(Explanation):
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
-        passive = case.thin.robot.drive.passive
+        passive = case.thin.robot.drive.without_effort
         if len(joints) - len(passive) < 2:
             return
         starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
@@ -190,7 +193,7 @@ class GainChange(Explanation):
             return problem.with_signals(changed)
 
         def column(solved: Solved) -> np.ndarray:
-            later, counts = np.zeros(solved.predicted.shape), solved.problem.row_counts
+            later, counts = np.zeros((len(solved.predicted), len(joints))), solved.problem.row_counts
             first = sum(counts[:part])
             later[first : first + counts[part]] = profile(counts[part])
             return moved_torques(solved, later)

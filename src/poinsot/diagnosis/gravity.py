@@ -118,7 +118,7 @@ class Gravity(Explanation):
         return self.cause.finding(
             severity,
             f"Gravity is {size:.3g} m/s^2, {angle:.3g} deg from the declared direction: with it",
-            f"Write gravity = [{', '.join(f'{x:.3g}' for x in np.round(g, 2))}] in [robot].",
+            f"Write gravity = [{', '.join(f'{x:.3g}' for x in np.round(g, 2) + 0.0)}] in [robot].",
         )
 
 

@@ -58,6 +58,10 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     return s, c, np.maximum(half / 0.6745, most / 1.96)
 
 
+UNWRAP = 'Write wraps = 6.283185307179586 beside unit = "rad" of the positions, or 360 beside "deg".'
+"""Remedy of angles that jump by a turn."""
+
+
 class LostSamples(RecordingCheck):
     """Steps of position over more than one period.
 
@@ -135,7 +139,7 @@ class PositionJumps(RecordingCheck):
         Cause(
             "wrapped-angles",
             "Angles jump by a turn.",
-            'Write wraps = 6.283185307179586 beside unit = "rad" of the positions, or 360 beside "deg".',
+            UNWRAP,
         ),
         Cause(
             "position-outliers",

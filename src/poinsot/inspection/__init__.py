@@ -159,7 +159,8 @@ def inspect(
     efforts = {joint for quantity in (*EFFORTS, "position_command") for joint in recording.joints(quantity)}
     if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
         message = f"There is no torque, current or voltage for {listing(without)}."
-        remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
+        remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]; "
+        remedy += f"or motors that were not measured: not_measured = {json.dumps(without)} in the table of the efforts."
         findings.append(Finding("missing-effort", Severity.warning, message, remedy))
     samples = samples_of(recording, passive)
     for check in SAMPLE_CHECKS if motion.moves else ():

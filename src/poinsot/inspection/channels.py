@@ -207,7 +207,10 @@ def channel_findings(
     hold = f"Hold the joint with locked = {{ {joint} = {channel.mean:.4g} }} in [robot], or "
     if channel.constant and quantity in EFFORTS and not passive:
         level = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
-        remedy = f'Check its column, or list the joint: passive = ["{joint}"] in [drive].'
+        remedy = (
+            f'Check its column, or list the joint: passive = ["{joint}"] in [drive]; or take the column out, '
+        )
+        remedy += f'and write not_measured = ["{joint}"] in {quantity} of the recordings.'
         add("dropped-torque", f"{name} is {level} throughout.", remedy, Severity.error)
     elif channel.constant and quantity == "position":
         add("no-motion", f"{name} never moves.", f"{hold}its friction stays unknown.")

@@ -91,16 +91,20 @@ def rate_of_arrival(ticks: np.ndarray, positions: np.ndarray) -> float | None:
     waits = np.flatnonzero(steps > 0.5 * steps.mean()) + 1
     if 2 * len(waits) >= len(steps) or len(waits) < 3:
         return None
-    scale = np.std(np.diff(positions, axis=0), axis=0)
-    x = positions[:, scale > 0] / scale[scale > 0]
-    before, after = steps[:-1, None], steps[1:, None]
-    share = before / np.maximum(before + after, np.finfo(float).tiny)
-    by_stamps, evenly = (
-        np.sum((x[1:-1] - (1 - w) * x[:-2] - w * x[2:]) ** 2) for w in (share, np.full_like(share, 0.5))
-    )
-    if not evenly < by_stamps:
+    if not roughness(np.arange(len(ticks)), positions) < roughness(ticks, positions):
         return None
     return float((waits[-1] - waits[0]) / (ticks[waits[-1]] - ticks[waits[0]]))
+
+
+def roughness(ticks: np.ndarray, positions: np.ndarray) -> float:
+    """Sum of squares by which positions (T, n) differ from straight lines between their neighbours at the times `ticks`
+    (T,), in any unit; each column in its own unit. The smaller it is, the better a clock is.
+    """
+    scale = np.std(np.diff(positions, axis=0), axis=0)
+    x = positions[:, scale > 0] / scale[scale > 0]
+    before, after = (steps[:, None] for steps in (np.diff(ticks)[:-1], np.diff(ticks)[1:]))
+    w = before / np.maximum(before + after, np.finfo(float).tiny)
+    return float(np.sum((x[1:-1] - (1 - w) * x[:-2] - w * x[2:]) ** 2))
 
 
 def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple[str, str]:

@@ -134,6 +134,12 @@ def _find_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tup
     return "", words
 
 
+def names_quantity(name: str) -> bool:
+    """Whether words of a header, or of a file's name, name a quantity, or a command."""
+    words = words_of(name)
+    return bool(_find_quantity(words)[0]) or not COMMANDS.isdisjoint(words)
+
+
 def _find_quantity(words: Sequence[str]) -> tuple[str, Label]:
     """The quantity that words name, and the words that name it; "" for none."""
     for quantity, alternatives in LISTED["quantities"].items():

@@ -1,12 +1,20 @@
-"""Whether a robot gains energy along a motion: without motors it only loses energy, whatever its friction.
+"""What moves a robot, from its motion and its description: whether it gains energy, which joints swing freely, and how
+large a measured effort is beside the torque of the description.
+
+Without motors a robot only loses energy, whatever its friction.
 
     d(K + V)/dt = v . tau,    tau = ID(q, v, a)       K: kinetic, V: potential energy; v . ID(q, 0, 0) = dV/dt
 
 Masses of descriptions are wrong, and so is the ratio of K to V. So a motion counts as driven where no ratio c within a
 factor of `MAX_RATIO_ERROR` makes c K + V fall.
+
+At a joint without a motor inertial and gravity torque cancel but for friction. At one with a motor they are
+independent, and the motor supplies their sum.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.signal import savgol_filter
@@ -20,28 +28,71 @@ MAX_RATIO_ERROR = 3.0
 """Factor by which the ratio of kinetic to potential energy of a description may be wrong."""
 RISE = 0.5
 """Least rise of a driven robot's energy, as a fraction of the changes of kinetic and potential energy."""
+SLOW = 0.05
+"""Part of the largest speed within which dry friction changes its sign."""
+AGREES = 0.9
+"""Least correlation of an effort with the torque of the description from which its size is read: less is friction."""
+CANCELLED = 0.5
+"""Largest ratio of the rms of the sum of inertial and gravity torque to the sum of their rms where they cancel: the
+larger part of them does. It is at least 0.7 where they are independent and of one size."""
 
 
 def gains_energy(robot: Articulated, q: JointSamples, step_s: float) -> bool:
     """Whether a force other than gravity and friction does work on the robot. `q`: positions of its joints [rad],
     [m], in its order. `step_s`: sampling interval [s].
     """
-    window = min(max(5, 2 * round(SMOOTHED_S / step_s / 2) + 1), (len(q) - 1) // 2 * 2 + 1)
-    if window < 5:
+    if (parts := _torques(robot, q, step_s)) is None:
         return False
-    q, v, a = (savgol_filter(q, window, 3, deriv=k, delta=step_s, axis=0) for k in range(3))
-    still, Q, pi = np.zeros_like(q), robot.configurations(q), robot.inertials.ravel()
-
-    def torques(v: JointSamples, a: JointSamples) -> JointSamples:
-        return robot.torque_regressor(Q, v, a)[..., : len(pi)] @ pi
-
-    gravity = torques(still, still)
-    potential, kinetic = (
-        step_s * np.cumsum(np.sum(v * tau, axis=1)) for tau in (gravity, torques(v, a) - gravity)
-    )
+    v, inertial, gravity = parts
+    potential, kinetic = (step_s * np.cumsum(np.sum(v * tau, axis=1)) for tau in (gravity, inertial))
     rises = []
     for c in np.geomspace(1 / MAX_RATIO_ERROR, MAX_RATIO_ERROR, 9):
         energy = c * kinetic + potential
         rise = np.max(energy - np.minimum.accumulate(energy))
         rises.append(rise / (c * np.ptp(kinetic) + np.ptp(potential) + np.finfo(float).tiny))
     return bool(min(rises) > RISE)
+
+
+def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str, ...]:
+    """Joints that move as if no motor acted on them; arguments as of `gains_energy`."""
+    if (parts := _torques(robot, q, step_s)) is None:
+        return ()
+    _, inertial, gravity = parts
+    whole, *sizes = (np.sqrt(np.mean(tau**2, axis=0)) for tau in (inertial + gravity, inertial, gravity))
+    return tuple(
+        joint for joint, is_free in zip(robot.joints, whole < CANCELLED * sum(sizes), strict=True) if is_free
+    )
+
+
+def effort_factor(
+    robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
+) -> float | None:
+    """Ratio of efforts (joint -> (T,)) to the torque of the description, the median of the joints in which both agree;
+    None: they agree in none. Friction and offsets are estimated beside the ratio.
+    """
+    if (parts := _torques(robot, q, step_s)) is None:
+        return None
+    v, inertial, gravity = parts
+    factors = []
+    for joint, effort in efforts.items():
+        k = robot.joints.index(joint)
+        sign = np.tanh(v[:, k] / (SLOW * np.abs(v[:, k]).max() + np.finfo(float).tiny))
+        N = np.column_stack([v[:, k], sign, np.ones(len(v))])
+        x, y = (z - N @ np.linalg.lstsq(N, z, rcond=None)[0] for z in ((inertial + gravity)[:, k], effort))
+        size = np.sqrt((x @ x) * (y @ y))
+        if size > 0 and abs(x @ y) > AGREES * size:
+            factors.append(abs(x @ y) / (x @ x))
+    return float(np.median(factors)) if factors else None
+
+
+def _torques(
+    robot: Articulated, q: JointSamples, step_s: float
+) -> tuple[JointSamples, JointSamples, JointSamples] | None:
+    """Speeds, inertial torques and gravity torques of the description; None: the motion is too short."""
+    window = min(max(5, 2 * round(SMOOTHED_S / step_s / 2) + 1), (len(q) - 1) // 2 * 2 + 1)
+    if window < 5:
+        return None
+    q, v, a = (savgol_filter(q, window, 3, deriv=k, delta=step_s, axis=0) for k in range(3))
+    still, Q, pi = np.zeros_like(q), robot.configurations(q), robot.inertials.ravel()
+    gravity, whole = (robot.torque_regressor(Q, *x)[..., : len(pi)] @ pi for x in ((still, still), (v, a)))
+    return v, whole - gravity, gravity

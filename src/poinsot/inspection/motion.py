@@ -141,8 +141,12 @@ SETTLES_S = 1.0
 
 RESTS_S = 0.5
 """A rest while the command moves is longer than dead times [s]."""
-FURTHER = 1.2
-"""Ratio of distances from a command, beyond noise."""
+FREE = 0.98
+"""Quantile of distances from a moving command that is the largest one of a joint that is free: a few samples before a
+stop are further away.
+"""
+BEYOND_NOISE = 5.0
+"""Standard deviations of a reading beyond which a distance is no noise, for the largest of some 1e5 samples."""
 
 MIN_SAMPLES = 16
 """Minimum number of samples to distinguish noise from motion."""
@@ -212,10 +216,11 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
 def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
     """Intervals in which a joint does not follow its command [s], with the cause, in their order.
 
-    A servo is nearer to a command that is constant than to one that moves. So its motor is off, or somebody moves the
-    joint, where all commands are constant for longer than `SETTLES_S` and the position is yet further from its command
-    than `FURTHER` times the largest distance while commands change. And it is stopped by something where it rests while
-    its command moves further away than that.
+    A servo is nearer to a command that is constant than to one that moves, or than it was when the command became
+    constant. So its motor is off, or somebody moves the joint, where all commands are constant for longer than
+    `SETTLES_S` and its distance from the command becomes larger than both. And something stops it where it rests while
+    its command moves further away than that, and comes back: a joint that dry friction holds starts when it is furthest
+    from its command.
     """
     joints = [
         joint for joint in recording.joints("position_command") if joint in recording.joints("position")
@@ -230,23 +235,31 @@ def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
         q = recording[f"position.{joint}"]
         error = np.abs(q - u[:, k])
         steps = np.abs(np.diff(q))
-        rests = steps <= np.min(steps[steps > 0], initial=np.inf) if (steps > 0).any() else steps == 0
-        stopped = [run for run in _runs(time, rests, RESTS_S) if np.ptp(u[slice(*run), k]) > 0]
-        usual = [(run, error[moving].max()) for run in constant]
-        free = moving.copy()
-        for a, b in stopped:
-            free[a:b] = False
-        largest = np.quantile(error[free], 0.98) if free.any() else np.inf
-        usual += [(run, largest) for run in stopped if run not in constant]
-        for (a, b), largest in usual:
-            if error[a:b].max() > FURTHER * largest:
-                at = f"{joint} is stopped at {np.median(q[a:b]):.4g} {recording.units[f'position.{joint}']}"
+        step = float(np.min(steps[steps > 0], initial=np.inf))
+        rests = steps <= step
+        # fourth differences of white noise have 70 times its variance
+        noise = float(np.median(np.abs(np.diff(q, 4)))) / (0.6745 * np.sqrt(70)) if len(q) > 4 else 0.0
+        margin = BEYOND_NOISE * noise + (step if np.isfinite(step) else 0.0)
+        for a, b in constant:
+            if error[a:b].max() > max(error[moving].max(), error[a]) + margin:
                 off = (
                     f"{joint} does not follow its constant command: its motor is off, or it is moved by hand"
                 )
-                found.append(
-                    (float(time[a]), float(time[min(b, len(q) - 1)]), off if (a, b) in constant else at)
-                )
+                found.append((float(time[a]), float(time[min(b, len(q) - 1)]), off))
+        stopped = [
+            run
+            for run in _runs(time, rests, RESTS_S)
+            if np.ptp(u[slice(*run), k]) > 0 and run not in constant
+        ]
+        free = moving.copy()
+        for a, b in stopped:
+            free[a:b] = False
+        largest = np.quantile(error[free], FREE) if free.any() else np.inf
+        for a, b in stopped:
+            further, comes_back = error[a:b].max() > largest + margin, error[b - 1] <= largest + margin
+            if further and (comes_back or b == len(q)):
+                at = f"{joint} is stopped at {np.median(q[a:b]):.4g} {recording.units[f'position.{joint}']}"
+                found.append((float(time[a]), float(time[min(b, len(q) - 1)]), at))
     return sorted(found)
 
 

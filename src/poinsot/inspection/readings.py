@@ -4,7 +4,8 @@ flag         at most two values: it says whether something is on
 supply       of one sign, and never below half of its size: a voltage that does not drive anything
 wraps        numbers that count modulo a period: they jump by more than half of it, within a range of one
 missing      single samples far from their neighbours, which agree with each other: errors of a bus
-first        rows before the first reading: no column changes, and one then jumps much further than ever after
+first        rows before the first reading: no joint moves, and one then jumps further than it ever moves after that in
+             a sample, which a joint at rest cannot do
 held         readings that are logged several times: most samples repeat while they should change
 """
 
@@ -77,12 +78,10 @@ def error_codes(columns: Sequence[Samples]) -> tuple[float, ...]:
 
 
 def first_reading(columns: np.ndarray) -> int:
-    """Number of rows before the first reading. `columns`: (T, n)."""
+    """Number of rows before the first reading. `columns`: (T, n) positions."""
     steps = np.abs(np.diff(columns, axis=0))
     k = int(np.argmax((steps > 0).any(axis=1))) if len(steps) else 0
-    jumps = (
-        steps[k] > JUMP * np.max(steps[k + 1 :], axis=0, initial=0.0) if len(steps) > k + 1 else np.zeros(1)
-    )
+    jumps = steps[k] > np.max(steps[k + 1 :], axis=0, initial=0.0) if len(steps) > k + 1 else np.zeros(1)
     return k + 1 if k > 0 and np.count_nonzero(jumps) else 0
 
 

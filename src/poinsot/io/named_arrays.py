@@ -28,7 +28,7 @@ COLUMN_NAME = re.compile(r"(?P<variable>[A-Za-z]\w*)(?P<fields>(?:\.[A-Za-z]\w*)
 LOAD = """
 import pickle
 import scipy.io
-content = scipy.io.loadmat(sys.argv[1], variable_names=sys.argv[2:], squeeze_me=False)
+content = scipy.io.loadmat(sys.argv[1], variable_names=sys.argv[2:] or None, squeeze_me=False)
 if not set(sys.argv[2:]) <= set(content):
     content = dict.fromkeys(scipy.io.loadmat(sys.argv[1]))
 pickle.dump({key: value for key, value in content.items() if key[0] != "_"}, sys.stdout.buffer)

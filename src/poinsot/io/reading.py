@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import LARGEST, carried_on
-from ..exceptions import InvalidRecording
+from ..exceptions import InvalidRecording, listing
 from ..recording import Recording
 from .npz import is_recording, read_npz
 from .readers import RECORDING_ENDING, find_reader, is_read_as_text
@@ -44,7 +44,9 @@ def read_recording(
     """Read a recording from one or several files.
 
     Args:
-        source: a file, or several files whose rows belong together; poinsot's own `.npz` has channels and clock.
+        source: a file, or several whose rows belong together, or that have clocks of their own: then the later ones are
+            brought to the clock of the first, held columns by their last value and others by linear interpolation.
+            poinsot's own `.npz` has channels and clock.
         channels: of a single file, channel name -> `(column, unit)` or `Column`, e.g. `{"position.joint_1": ("q1",
             "deg")}`. Values are converted to SI units.
         time: of a single file, the clock's column and unit.
@@ -85,7 +87,7 @@ def read_recording(
     if not sources:
         raise InvalidRecording("a recording needs at least one file")
     _check_units(sources)
-    parts = [_read_part(each, invalid) for each in sources]
+    parts = _on_one_clock([_read_part(each, invalid) for each in sources], sources)
     if len({len(part) for part in parts}) > 1:
         each = ", ".join(f"{part.path} {len(part)}" for part in parts)
         raise InvalidRecording(
@@ -263,6 +265,63 @@ def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
     return _Rows(source, kept, total), steps
 
 
+def _on_one_clock(parts: Sequence[_Part], sources: Sequence[Source]) -> list[_Part]:
+    """The parts at the times of the first, if each has a clock and they differ; only the time that all have."""
+    first, *others = parts
+    times = [part.time for part in parts if part.time is not None]
+    agree = all(
+        len(time) == len(times[0]) and np.max(np.abs(time - times[0])) <= CLOCKS_AGREE_S for time in times
+    )
+    if len(times) < len(parts) or agree:
+        if agree or len({len(part) for part in parts}) > 1:
+            return list(parts)
+        raise InvalidRecording(
+            f"{listing([part.path for part in parts if part.time is None])} has no clock, and those of the other files "
+            "of the recording differ: name a time column in each"
+        )
+    held = [{name for name, column in source.columns.items() if column.hold} for source in sources]
+    # the last value of a held column counts on
+    ends = [
+        np.inf if names >= part.channels.keys() else time[-1]
+        for part, time, names in zip(parts, times, held, strict=True)
+    ]
+    inside = (times[0] >= max(time[0] for time in times)) & (times[0] <= min(*ends, times[0][-1]))
+    if inside.sum() < 2:
+        spans = ", ".join(
+            f"{part.path} runs from {time[0]:.15g} s to {time[-1]:.15g} s"
+            for part, time in zip(parts, times, strict=True)
+        )
+        raise InvalidRecording(f"the clocks of the files of one recording do not overlap: {spans}")
+    at = times[0][inside]
+    moved = [
+        _Part(
+            first.path,
+            at,
+            {name: x[inside] for name, x in first.channels.items()},
+            first.units,
+            {name: good[inside] for name, good in first.valid.items()},
+            first.steps,
+        )
+    ]
+    for part, time, names in zip(others, times[1:], held[1:], strict=True):
+        before = np.searchsorted(time, at, side="right") - 1
+        after = np.minimum(before + (time[before] < at), len(time) - 1)
+        moved.append(
+            _Part(
+                part.path,
+                at,
+                {
+                    name: x[before] if name in names else np.interp(at, time, x)
+                    for name, x in part.channels.items()
+                },
+                part.units,
+                {name: good[before] & (good[after] | (name in names)) for name, good in part.valid.items()},
+                (*part.steps, f"{part.path} was brought to the clock of {first.path}"),
+            )
+        )
+    return moved
+
+
 def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:
     clocked = [part for part in parts if part.time is not None]
     paths = ", ".join(part.path for part in parts)
@@ -277,12 +336,4 @@ def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None)
         raise InvalidRecording(f"both a time column and rate_hz are given for {paths}; give one of them")
     clock = clocked[0].time
     assert clock is not None
-    for part in clocked[1:]:
-        assert part.time is not None
-        difference = float(np.max(np.abs(part.time - clock)))
-        if difference > CLOCKS_AGREE_S:
-            raise InvalidRecording(
-                f"the clocks of {clocked[0].path} and {part.path} differ by up to {difference:.3g} s; "
-                "files of one recording need the same rows: resample one of them first"
-            )
     return clock if start_s is None else clock - clock[0] + start_s

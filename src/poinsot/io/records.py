@@ -1,7 +1,8 @@
 """Logs of records in JSON: one object a line (`.jsonl`), a list of objects, or one object of lists (`.json`).
 
-A column is the path to a number: `state.q[2]` of {"state": {"q": [0.1, 0.2, 0.3]}}. The `meta/info.json` of a LeRobot
-data set has its own reader.
+A column is the path to a number: `state.q[2]` of {"state": {"q": [0.1, 0.2, 0.3]}}; or `q.elbow` where the names of its
+elements are beside the list, the same in all records: {"name": ["elbow"], "q": [0.1]}. LeRobot's `meta/info.json` has
+its own reader.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import polars as pl
 
 from ..exceptions import UnreadableFile
 from .lerobot import INFO, LEROBOT
+from .message_columns import NAME_LISTS
 from .readers import Reader
 from .sources import Columns, Source, column_not_found
 from .tabular import epoch_seconds
@@ -83,11 +85,24 @@ def _table(path: Path) -> pl.DataFrame:
     ) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UnreadableFile(f"{path} holds no records of numbers in JSON: {reason}") from None
+    texts = [name for name, kind in table.schema.items() if kind == pl.List(pl.String)]
+    labels = {
+        name.rpartition(".")[0]: table[name][0].to_list()
+        for name in texts
+        if name.rpartition(".")[2] in NAME_LISTS and table[name].list.join("\0").n_unique() == 1
+    }
+    table = table.drop(texts)
     for name in [name for name, kind in table.schema.items() if kind in (pl.List, pl.Array)]:
         lists = table[name].cast(pl.List(pl.Float64), strict=False)
         width = int(np.nanmax(lists.list.len().fill_null(0).to_numpy(), initial=0))
+        own = labels.get(name.rpartition(".")[0], [])
+        names = (
+            [f"{name}.{label}" for label in own]
+            if len(own) == width
+            else [f"{name}[{k}]" for k in range(width)]
+        )
         table = table.drop(name).with_columns(
-            lists.list.get(k, null_on_oob=True).alias(f"{name}[{k}]") for k in range(width)
+            lists.list.get(k, null_on_oob=True).alias(one) for k, one in enumerate(names)
         )
     return table
 

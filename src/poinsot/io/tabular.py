@@ -2,15 +2,16 @@
 
 A CSV file is read as numbers first. If that fails it is read again as text, which allows blanks around numbers and
 names the first cell that is not a number: correct files are read fast, others get a clear message. Columns with dates
-and times are text in any case.
+and times are text in any case, and so are those with lists: `q[2]` is the third number of the cells of q.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product, takewhile
 from pathlib import Path
@@ -34,6 +35,12 @@ MOST_UNIT_LINES = 2
 LONGEST_LINE = 1 << 20
 """Maximum length of the first line. [characters]"""
 
+LIST = re.compile(r"[\[(]([^\[\](){}]*)[\])]")
+"""A cell with a list: [0.1, 0.2], (0.1; 0.2), [0.1 0.2]."""
+BETWEEN_ITEMS = r"[,;\s]+"
+ITEM = re.compile(r"(.+)\[(\d+)\]")
+"""Name of a column of lists and number of an item."""
+
 _POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
@@ -48,20 +55,29 @@ def read_csv(source: Source) -> Columns:
         source = replace(source, skip_lines=source.skip_lines + _below_header(source, delimiter))
     indices = {name: _column_index(source, name, cells, first_line, delimiter) for name in source.wanted}
     wanted = {str(index): name for name, index in indices.items()}
-    numbers = {k: pl.String if name in source.dated else pl.Float64 for k, name in wanted.items()}
+    items = {name: _item(name, cells) for name in indices}
+    lists = {str(indices[name]) for name, item in items.items() if item is not None}
+    numbers = {
+        k: pl.String if name in source.dated or k in lists else pl.Float64 for k, name in wanted.items()
+    }
     try:
-        table = _numbers(source, _read(source, delimiter, len(cells), numbers), wanted)
+        table = _numbers(source, _read(source, delimiter, len(cells), numbers), wanted, lists)
     except _POLARS_ERRORS:
         text = dict.fromkeys(wanted, pl.String)
         try:
-            table = _numbers(source, _read(source, delimiter, len(cells), text), wanted)
+            table = _numbers(source, _read(source, delimiter, len(cells), text), wanted, lists)
         except _POLARS_ERRORS as error:
             raise _not_csv(source, delimiter, len(cells), error) from error
     # The usual case first: looking for blank lines passes over the whole table.
     if len(table) and all(cell is None for cell in table.row(-1)):
         filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
         table = table.head(filled[-1] + 1 if len(filled) else 0)
-    return {name: table[str(index)].to_numpy() for name, index in indices.items()}
+    return {
+        name: (
+            table[str(index)].list.get(item, null_on_oob=True) if item is not None else table[str(index)]
+        ).to_numpy()
+        for (name, index), item in zip(indices.items(), items.values(), strict=True)
+    }
 
 
 def list_csv(path: Path) -> tuple[dict[str, Any], str]:
@@ -78,7 +94,7 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     def score(sign: tuple[str, bool]) -> int:
         """Number of cells with numbers less that of others: the lines below the header tell the signs."""
         cells = [cell for line in lines for cell in _cells(line, *sign) if cell]
-        return sum(1 if _is_number(cell) else -1 for cell in cells)
+        return sum(1 if _is_number(cell) or _items(cell) else -1 for cell in cells)
 
     delimiter, comma = max(product(dict.fromkeys([usual, *DELIMITERS]), (False, True)), key=score)
     width = len(_split(sample, delimiter))
@@ -99,10 +115,26 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     _refuse_repeated(path, cells)
     keys: dict[str, Any] = {"delimiter": delimiter} if delimiter != usual else {}
     keys |= ({"skip_lines": header} if header else {}) | ({"decimal_comma": True} if comma else {})
-    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
+    samples = [_split(line, delimiter) for line, is_row in zip(lines, rows, strict=True) if is_row]
+    counts = [max(len(_items(row[k])) for row in samples) for k in range(width)]
+    names = [
+        name
+        for cell, count in zip(cells, counts, strict=True)
+        for name in ([f"{cell}[{k}]" for k in range(count)] if count else [cell])
+    ]
+    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
     if first > header + 1:  # a line of units below the names
-        content["units"] = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
-    return content | ({"source": keys} if keys else {}), "\n".join([path.name, *cells])
+        units = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
+        content["units"] = {name: units[name if name in units else name.rpartition("[")[0]] for name in names}
+    return content | ({"source": keys} if keys else {}), "\n".join([path.name, *names])
+
+
+def _items(cell: str) -> list[str]:
+    """The items of a cell with a list of numbers; none of another cell."""
+    if (match := LIST.fullmatch(cell)) is None:
+        return []
+    items = re.split(BETWEEN_ITEMS, match[1].strip(" ,;"))
+    return items if all(map(_is_number, items)) else []
 
 
 def _header(line: str, delimiter: str) -> list[str]:
@@ -155,12 +187,20 @@ def _read(
     ).select(list(wanted))
 
 
-def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int]) -> pl.DataFrame:
-    """Convert columns of text to numbers, ignoring blanks around them; an error names the first other cell."""
+def _numbers(
+    source: Source, text: pl.DataFrame, headers: Mapping[str, str | int], lists: Collection[str]
+) -> pl.DataFrame:
+    """Convert columns of text to numbers, ignoring blanks around them; an error names the first other cell. `lists`:
+    columns that become lists of numbers.
+    """
     columns = {}
     for name in text.columns:
         columns[name] = text[name]
         if text[name].dtype == pl.Float64:
+            continue
+        if name in lists:
+            items = text[name].str.strip_chars("[]() ,;").str.replace_all(BETWEEN_ITEMS, " ").str.split(" ")
+            columns[name] = items.cast(pl.List(pl.Float64), strict=False)
             continue
         cells = text[name].str.strip_chars()
         cells = cells.set(cells.is_in(EMPTY), None)
@@ -274,7 +314,17 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
 def _place(source: Source, name: str | int, cells: Sequence[str]) -> int | None:
     if isinstance(name, int):
         return name if 0 <= name < len(cells) else None
-    return cells.index(name.strip()) if source.header and name.strip() in cells else None
+    if source.header and name.strip() in cells:
+        return cells.index(name.strip())
+    match = ITEM.fullmatch(name.strip())
+    return cells.index(match[1]) if match and source.header and match[1] in cells else None
+
+
+def _item(name: str | int, cells: Sequence[str]) -> int | None:
+    """Number of the item of a list in the cells of a column that a name means; None: the cells are numbers."""
+    if isinstance(name, int) or name.strip() in cells or (match := ITEM.fullmatch(name.strip())) is None:
+        return None
+    return int(match[2])
 
 
 def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | None:

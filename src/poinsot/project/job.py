@@ -218,13 +218,15 @@ class Project(Brief):
             InvalidProject: if columns and joints do not match.
         """
         folder = self.path.parent if data_dir is None else Path(data_dir)
+        locked = () if self.settings.robot is None else tuple(self.settings.robot.locked)
         return tuple(
-            build_run(self.path, recording, folder, joints, driven) for recording in self.settings.recordings
+            build_run(self.path, recording, folder, joints, driven, locked)
+            for recording in self.settings.recordings
         )
 
     def runs(self, robot: Articulated, data_dir: str | Path | None = None) -> tuple[Run, ...]:
         """Read all recordings of a robot, and check that units match prismatic and revolute joints."""
-        driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
+        driven = [joint for joint in robot.joints if joint not in robot.drive.without_effort]
         runs = self.recordings(robot.joints, driven, data_dir)
         for run in runs:
             check_kinds(robot, run)
@@ -278,7 +280,10 @@ class Project(Brief):
                 complete = len(order) == len(robot.joints)
                 limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
                 velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
-                yield run, {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.passive}
+                yield (
+                    run,
+                    {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.without_effort},
+                )
 
     def identify(
         self,

@@ -114,7 +114,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
     quantity = {"A": "current", "V": "voltage"}.get(units[0], "torque")
     # efforts may read further channels
     known = dict.fromkeys(robot.inputs, "1") | channel_units(robot)
-    driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
+    driven = [joint for joint in robot.joints if joint not in robot.drive.without_effort]
     run = Run(job.motion.name, "identification", read_motion(job, known, robot.joints, driven))
     table: list[tuple[str, np.ndarray, str]] = []
     rows: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         if "mass-matrix" in job.wanted:
             M = dynamics.mass_matrix(q)
             for i, j in zip(*np.triu_indices(len(names)), strict=True):
-                turning = (robot.position_units[i] == "rad") + (robot.position_units[j] == "rad")
+                turning = sum(robot.position_units[robot.equations[k]] == "rad" for k in (i, j))
                 unit = ("kg", "kg m", "kg m^2")[turning]
                 unit = unit if quantity == "torque" else rescaled((unit,), units[0])[0]
                 table.append((f"mass.{names[i]}.{names[j]}", M[:, i, j], unit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,9 +47,14 @@ class Run:
 
 
 def build_run(
-    project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], driven: Sequence[str]
+    project: Path,
+    settings: RecordingSettings,
+    folder: Path,
+    joints: Sequence[str],
+    driven: Sequence[str],
+    locked: Collection[str] = (),
 ) -> Run:
-    """One of [[recordings]], read."""
+    """One of [[recordings]], read. `locked`: further joints, whose columns are passed over where they are named."""
     sources: list[Source] = []
     path = settings.path if not settings.model_fields_set & LISTED_KEYS else None
     if path is not None and path.endswith(RECORDING_ENDING):
@@ -58,7 +63,7 @@ def build_run(
     else:
         where = f"{project}: recording {settings.title!r}"
         files, rate_hz = settings.files or [settings], settings.rate_hz
-        sources = [build_source(file, folder, where, joints, driven) for file in files]
+        sources = [build_source(file, folder, where, joints, driven, locked) for file in files]
         if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
             raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
         if any(getattr(file, IMPACT_VELOCITIES[0]) for file in files) and not any(
@@ -107,21 +112,26 @@ def channel_units(robot: Articulated) -> dict[str, str]:
 
 
 def build_source(
-    file: FileSettings, folder: Path, where: str, joints: Sequence[str], driven: Sequence[str]
+    file: FileSettings,
+    folder: Path,
+    where: str,
+    joints: Sequence[str],
+    driven: Sequence[str],
+    locked: Collection[str] = (),
 ) -> Source:
     """One file of a recording, with its columns assigned to the joints."""
     assert file.path is not None
     return file.build_as(
         Source,
         path=folder / file.path,
-        channels=dict(_columns(file, where, joints, driven)),
+        channels=dict(_columns(file, where, joints, driven, locked)),
         time=None if file.time is None else file.time.build_as(Column, name=file.time.column),
         require=tuple(file.require),
     )
 
 
 def _columns(
-    file: FileSettings, where: str, joints: Sequence[str], driven: Sequence[str]
+    file: FileSettings, where: str, joints: Sequence[str], driven: Sequence[str], locked: Collection[str]
 ) -> list[tuple[str, Column]]:
     """(channel, column) of one file."""
     columns = []
@@ -129,13 +139,15 @@ def _columns(
         settings: QuantitySettings | None = getattr(file, quantity)
         if settings is None:
             continue
-        names, owners = _match(quantity, settings, where, joints, driven)
+        names, owners = _match(quantity, settings, where, joints, driven, locked)
         scales, zeros = (
             _each(f"{where}: {quantity}.{key}", by_joint(f"{quantity}.{key}", value, owners, usual), owners)
             for key, value, usual in (("scale", settings.scale, 1.0), ("zero", settings.zero, 0.0))
         )
         units = _each(f"{where}: {quantity}.unit", settings.unit, owners)
         for name, joint, unit, scale, zero in zip(names, owners, units, scales, zeros, strict=True):
+            if joint in locked:  # a column that was named before the joint was locked
+                continue
             own = float(zero), settings.wraps, tuple(settings.missing)
             column = Column(name, unit, float(scale), settings.hold, settings.initial, None, *own)
             columns.append((f"{quantity}.{joint}", column))
@@ -178,7 +190,12 @@ def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:
 
 
 def _match(
-    quantity: str, settings: QuantitySettings, where: str, joints: Sequence[str], driven: Sequence[str]
+    quantity: str,
+    settings: QuantitySettings,
+    where: str,
+    joints: Sequence[str],
+    driven: Sequence[str],
+    locked: Collection[str],
 ) -> tuple[Sequence[str | int], Sequence[str]]:
     """Columns and their joints; joints with an effort may differ from `joints`."""
     effort = quantity in EFFORTS
@@ -187,9 +204,14 @@ def _match(
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
-        check_known(joint, joints, f"{where}: {quantity}.joints names", "the robot has", InvalidProject)
+        known = [*joints, *locked]
+        check_known(joint, known, f"{where}: {quantity}.joints names", "the robot has", InvalidProject)
         if owners is not None and owners.count(joint) > 1:
             raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
+    for joint in settings.not_measured:
+        check_known(joint, joints, f"{where}: {quantity}.not_measured names", "the robot has", InvalidProject)
+        if joint in (owners or ()):
+            raise InvalidProject(f"{where}: {quantity}.not_measured names {joint!r}, which has a column")
     if isinstance(settings.columns, str):
         owners = owners or list(driven if effort else joints)
         count = len(owners)

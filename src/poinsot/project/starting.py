@@ -22,8 +22,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_NUMBER, BY_ORDER, match_columns
-from ..inspection.energy import gains_energy
+from ..inspection.columns import BY_NUMBER, BY_ORDER
+from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
@@ -35,7 +35,7 @@ from .methods import find_beginning
 from .methods.base import TEMPLATES, LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-from .starting_log import HELD, LogReading, index_of, read_log
+from .starting_log import HELD, LogReading, index_of, match_log, read_companion, read_log
 
 MOST_EPISODES = 50
 """Maximum number of episodes of a data set that become recordings; the first ones are taken."""
@@ -70,16 +70,37 @@ def start_project(
     lists = [list_columns(path) for path in paths]
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
-    matched = match_columns(lists[0].names, described.joints, links)
-    floating = any(each.quantity in FRAME_QUANTITIES for each in matched)  # sensors of a moving base
+    quantities = [
+        {each.quantity for each in match_log(path, columns.names, described.joints, links)}
+        for path, columns in zip(paths, lists, strict=True)
+    ]
+    floating = any(names & FRAME_QUANTITIES.keys() for names in quantities)  # sensors of a moving base
+    # files with commands or efforts only belong to one with positions, in the order of both
+    alone = [path for path, names in zip(paths, quantities, strict=True) if names and "position" not in names]
+    if len(alone) < len(paths):
+        lists = [each for path, each in zip(paths, lists, strict=True) if path not in alone]
+        paths = [path for path in paths if path not in alone]
+        if len(alone) % len(paths):
+            raise InvalidProject(
+                f"{listing(map(str, alone))} have no positions, and do not belong to {listing(map(str, paths))} one by "
+                "one: give as many files with efforts or commands as with positions"
+            )
+    else:
+        alone = []
     described = load_robot(robot, floating_base=floating)
     episodes = [
-        (path, k, "" if path in paths[: len(fitted)] else "validation")
+        (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
         for k in range(min(columns.episodes, MOST_EPISODES))
     ]
     several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
+    readings = [
+        replace(
+            log, companions=tuple(read_companion(described, log, path) for path in alone[k :: len(paths)])
+        )
+        for k, log in enumerate(readings)
+    ]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
     if described.floating_base and not floating:
@@ -88,16 +109,18 @@ def start_project(
     first = first.with_units(held, {})
     readings = [first, *(log.with_units(held, first.units) for log in readings[1:])]
     name, row, beginning = find_beginning(_contents(held, first))
-    read = [[each for each in log.used if each.quantity in beginning.quantities] for log in readings]
-    readings = [replace(log, used=tuple(used)) for log, used in zip(readings, read, strict=True)]
+    readings = [
+        log.mapped(lambda guess: guess if guess.quantity in beginning.quantities else None)
+        for log in readings
+    ]
     for log in readings[1:]:
-        channels = [{each.channel for each in one.used} for one in (first, log)]
-        if lacks := [each.channel for each in readings[0].used if each.channel not in channels[1]]:
+        channels = [{each.channel for each in one.guesses} for one in (first, log)]
+        if lacks := [each.channel for each in readings[0].guesses if each.channel not in channels[1]]:
             raise InvalidProject(
                 f"{log.path} has no {listing(lacks)}, which {first.path} has: logs of one project have the same "
                 "channels"
             )
-    commanded = [each.owner for each in readings[0].used if each.quantity == "position_command"]
+    commanded = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
     gains = controller_gains(
         {each: first.fields[each] for each in commanded if each in first.fields}, first.table
     )
@@ -116,10 +139,10 @@ def start_project(
         **beginning.values,
     }
     parts = [
-        _Part(
+        DraftPart(
             log,
             {
-                "path": os.path.relpath(log.path, job.parent),
+                "paths": [os.path.relpath(file.path, job.parent) for file in log.files],
                 "name": f"{log.path.parent.parent.name} {k}" if several[log.path] else "",
                 "role": role,
             },
@@ -128,20 +151,9 @@ def start_project(
     ]
     draft = _Draft(job, tuple(parts), content, beginning.template)
     draft = draft.cut_to_motion().compared_with_robot()
-    guesses = [("method", name, beginning.reason)]
-    for part in draft.parts:
-        repeated = part.log.path == first.path and part is not draft.parts[0]  # a further episode
-        guesses += part.repairs if repeated else part.guesses
-    guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    guesses += gains.said
-    unread = {column: why for part in draft.parts for column, why in part.log.unread.items()}
-    used = {each.column for part in draft.parts for each in part.log.used} | {said[0] for said in gains.said}
-    # of further episodes, the columns of the first
-    own = {*first.columns} | {column for log in readings if log.path != first.path for column in log.columns}
-    unused = tuple(column for column in unread if column not in used and column in own)
-    guesses += [(column, "not used", unread[column] or f"{name} does not read it") for column in unused]
-    said = tuple(dict(zip(("what", "value", "reason"), map(str, each), strict=True)) for each in guesses)
-    return Start(draft.text(), name, said, unused)
+    held_joints = [(joint, "locked", "no column has its position") for joint in locked]
+    guesses = [("method", name, beginning.reason), *held_joints, *gains.said]
+    return begun(draft.parts, name, draft.text(), guesses)
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
@@ -171,12 +183,11 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    driven = False
-    if owners.keys() <= {"position", "velocity"} and not robot.floating_base:
-        channels = [f"position.{joint}" for joint in robot.joints]
-        q = np.column_stack([log.units[each].converted(log.readings[each]) for each in channels])
-        driven = gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven)
+    if (q := log.positions(robot, log.units)) is None:
+        return LogContents(robot, owners, noise)
+    q = q[np.isfinite(q).all(axis=1)]
+    driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
+    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s))
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:
@@ -186,8 +197,8 @@ def _between(recording: Recording, start: float, stop: float) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """A log of the project, and further values of its part of the template."""
+class DraftPart:
+    """A log of a project under construction, and further values of its part of the template."""
 
     log: LogReading
     content: Mapping[str, Any]
@@ -195,38 +206,51 @@ class _Part:
     @property
     def repairs(self) -> list[tuple[Any, ...]]:
         """Subject, value and reason of each guess of rows and numbers."""
-        log, between = self.log, self.content.get("between_s")
-        guesses: list[tuple[Any, ...]] = [(key, value, why) for key, (value, why) in log.keys.items()]
-        guesses += [
-            (f"{quantity}.{key}", value, why)
-            for quantity, keys in log.quantities.items()
-            for key, (value, why) in keys.items()
-        ]
+        between = self.content.get("between_s")
+        guesses: list[tuple[Any, ...]] = []
+        for log in self.log.files:
+            guesses += [(key, value, why) for key, (value, why) in log.keys.items()]
+            guesses += [
+                (f"{quantity}.{key}", value, why)
+                for quantity, keys in log.quantities.items()
+                for key, (value, why) in keys.items()
+            ]
         return guesses + ([("between_s", between, self.content["between_reason"])] if between else [])
 
     @property
     def guesses(self) -> list[tuple[Any, ...]]:
         """Subject, value and reason of each guess."""
-        log, (clock, _, reason) = self.log, self.log.clock
-        guesses: list[tuple[Any, ...]] = [("clock", " and ".join(clock.columns), reason)] if clock else []
-        return [*guesses, *self.repairs] + [
-            (each.column, f"{each.channel} [{log.units[each.channel].text}]", each.reason)
-            for each in log.used
+        clocks = [file.clock for file in self.log.files]
+        guesses: list[tuple[Any, ...]] = [
+            ("clock", " and ".join(clock.columns), reason) for clock, _, reason in clocks if clock
         ]
+        guesses += self.repairs
+        for guess in self.log.guesses:
+            unit = self.log.units[guess.channel]
+            doubt = f"; {unit.reason}" if unit.reason.startswith("but ") else ""
+            guesses.append((guess.column, f"{guess.channel} [{unit.text}]", f"{guess.reason}{doubt}"))
+        return guesses
 
     @property
     def values(self) -> dict[str, Any]:
         """Values of the template."""
-        log = self.log
-        tables: dict[str, list[Any]] = {}
-        for each in log.used:
-            tables.setdefault(each.quantity, []).append(each)
-        for quantity in FRAME_QUANTITIES.keys() & tables:
-            ends = FRAME_QUANTITIES[quantity].ends
-            tables[quantity].sort(key=lambda each: ends.index(each.channel[-1]))
-        unread = [f"{column} ({why})" if why else column for column, why in log.unread.items()]
-        own = {"log": log, "tables": tables, "unused": ", ".join(unread).replace("\n", " ")}
-        return own | dict(self.content)
+        files = [
+            {"log": log, "path": path, "is_first": log is self.log, **_tables(log)}
+            for log, path in zip(self.log.files, self.content["paths"], strict=True)
+        ]
+        return {"log": self.log, "files": files} | dict(self.content)
+
+
+def _tables(log: LogReading) -> dict[str, Any]:
+    """Columns of a file by quantity, and those that are not read, for the template."""
+    tables: dict[str, list[Any]] = {}
+    for guess in log.used:
+        tables.setdefault(guess.quantity, []).append(guess)
+    for quantity in FRAME_QUANTITIES.keys() & tables:
+        ends = FRAME_QUANTITIES[quantity].ends
+        tables[quantity].sort(key=lambda guess: ends.index(guess.channel[-1]))
+    unread = [f"{column} ({why})" if why else column for column, why in log.unread.items()]
+    return {"tables": tables, "unused": ", ".join(unread).replace("\n", " ")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +260,7 @@ class _Draft:
     """
 
     job: Path
-    parts: tuple[_Part, ...]
+    parts: tuple[DraftPart, ...]
     content: Mapping[str, Any]
     template: Path
 
@@ -246,7 +270,7 @@ class _Draft:
 
     def compared_with_robot(self) -> _Draft:
         """Columns matched by order or number, exchanged in pairs as long as the robot then explains efforts better."""
-        used = self.parts[0].log.used
+        used = self.parts[0].log.guesses
         # numbers may count joints in the order of the alphabet
         doubtful = {each.channel for each in used if each.reason.startswith((BY_ORDER, BY_NUMBER))}
         if len(doubtful) < 2:
@@ -271,11 +295,10 @@ class _Draft:
         """With the columns of these channels assigned to the other joint of the pair."""
         parts = []
         for part in self.parts:
-            used = tuple(
-                guess.assigned_to_other(pair) if guess.channel in channels else guess
-                for guess in part.log.used
+            log = part.log.mapped(
+                lambda guess: guess.assigned_to_other(pair) if guess.channel in channels else guess
             )
-            parts.append(replace(part, log=replace(part.log, used=used)))
+            parts.append(replace(part, log=log))
         return replace(self, parts=tuple(parts))
 
     def cut_to_motion(self) -> _Draft:
@@ -317,10 +340,32 @@ class _Draft:
 
     def text(self) -> str:
         """The whole file."""
-        folders = [TEMPLATES, self.template.parent]
-        environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
-        environment.filters |= {"toml": dumps, "unit": lambda channel, units: units[channel].unit}
-        values = {"parts": [part.values for part in self.parts], "held": HELD} | dict(self.content)
-        return "\n".join(
-            environment.get_template(name).render(values) for name in ("job.toml", self.template.name)
-        )
+        return project_text(self.parts, self.content, self.template)
+
+
+def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], template: Path) -> str:
+    """A project file. `content`: values of the templates. `template`: of the sections of its method."""
+    folders = [TEMPLATES, template.parent]
+    environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"toml": dumps, "unit": lambda channel, units: units[channel].unit}
+    values = {"parts": [part.values for part in parts], "held": HELD} | dict(content)
+    return "\n".join(environment.get_template(name).render(values) for name in ("job.toml", template.name))
+
+
+def begun(draft: tuple[DraftPart, ...], method: str, text: str, guesses: Sequence[tuple[Any, ...]]) -> Start:
+    """The start of a project with these parts. `guesses`: subject, value and reason, of the method and its model."""
+    logs = [part.log for part in draft]
+    unread = {column: why for log in logs for file in log.files for column, why in file.unread.items()}
+    used = {guess.column for log in logs for guess in log.guesses} | {subject for subject, *_ in guesses}
+    # of further episodes, the columns of the first
+    own = {column for file in logs[0].files for column in file.columns}
+    own |= {column for log in logs if log.path != logs[0].path for column in log.columns}
+    unused = tuple(column for column in unread if column not in used and column in own)
+    said = [*guesses[:1]]
+    for part in draft:
+        repeated = part.log.path == logs[0].path and part is not draft[0]  # a further episode
+        said += part.repairs if repeated else part.guesses
+    said += guesses[1:]
+    said += [(column, "not used", unread[column] or f"{method} does not read it") for column in unused]
+    rows = tuple(dict(zip(("what", "value", "reason"), map(str, row), strict=True)) for row in said)
+    return Start(text, method, rows, unused)

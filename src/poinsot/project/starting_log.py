@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import carried_on
+from ..diagnosis.description import placeholders
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
-from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival
-from ..inspection.columns import ColumnGuess, match_columns
+from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
+from ..inspection.columns import ColumnGuess, match_columns, names_quantity
+from ..inspection.energy import MAX_RATIO_ERROR, effort_factor
 from ..inspection.motion import LATE_START_S
 from ..inspection.readings import (
     REGISTER,
@@ -26,7 +28,7 @@ from ..inspection.readings import (
     is_supply,
     period_of,
 )
-from ..inspection.unit_guesses import UnitGuess, guess_units
+from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
 from ..io.readers import find_reader, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
@@ -38,6 +40,10 @@ from .controller_gains import first_number, gain_fields
 
 INDEXES = ("meta/info.json", "metadata.yaml")
 """Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
+BETTER = 4.0
+"""Standard deviations by which the roughness of a motion must be smaller with a clock than with an earlier one; that of
+a sum of T squares is about 1 / sqrt(T) of it.
+"""
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
 
@@ -48,7 +54,8 @@ class LogReading:
     with a channel. `unused`: reasons why others are not. `table`: columns as read. `values`: the same in the rows that
     are used, errors replaced by NaN. `rows`: (r,) indices of these. `clock`: and its unit and reason; None: `rate_hz`.
     `keys`: further keys of the recording, with reasons. `quantities`: quantity -> keys of its table, with reasons.
-    `fields`: joint -> columns of gains beside its command. `units`: of channels.
+    `fields`: joint -> columns of gains beside its command. `units`: of channels. `companions`: further files of the
+    recording, whose values are at the rows of this one.
     """
 
     path: Path
@@ -66,6 +73,23 @@ class LogReading:
     quantities: dict[str, dict[str, tuple[Any, str]]]
     fields: Mapping[str, Mapping[str, str]]
     units: Mapping[str, UnitGuess] = field(default_factory=dict)
+    companions: tuple[LogReading, ...] = ()
+
+    @property
+    def files(self) -> tuple[LogReading, ...]:
+        """This one, and its companions."""
+        return (self, *self.companions)
+
+    @property
+    def guesses(self) -> tuple[ColumnGuess, ...]:
+        """Columns with a channel, of all files."""
+        return tuple(guess for file in self.files for guess in file.used)
+
+    def mapped(self, change: Callable[[ColumnGuess], ColumnGuess | None]) -> LogReading:
+        """With other channels of columns; None: without that of a column."""
+        used = tuple(guess for each in self.used if (guess := change(each)) is not None)
+        companions = (companion.mapped(change) for companion in self.companions)
+        return replace(self, used=used, companions=tuple(each for each in companions if each.used))
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -87,8 +111,15 @@ class LogReading:
     @property
     def readings(self) -> dict[str, np.ndarray]:
         """Channel -> (r,) readings, positions first."""
-        positions_first = sorted(self.used, key=lambda each: each.quantity != "position")
-        return {each.channel: self.values[each.column] for each in positions_first}
+        read = {guess.channel: file.values[guess.column] for file in self.files for guess in file.used}
+        return {name: read[name] for name in sorted(read, key=lambda name: not name.startswith("position."))}
+
+    def positions(self, robot: Articulated, units: Mapping[str, UnitGuess]) -> np.ndarray | None:
+        """(r, n) positions of the joints of a robot with a fixed base and without constraints [rad], [m]; else None."""
+        channels = [f"position.{joint}" for joint in robot.joints]
+        if robot.floating_base or robot.closure is not None or not {*channels} <= self.readings.keys():
+            return None
+        return np.column_stack([units[name].converted(self.readings[name]) for name in channels])
 
     @property
     def unread(self) -> dict[str, str]:
@@ -111,13 +142,24 @@ class LogReading:
     @property
     def is_masked(self) -> bool:
         """Whether samples without a number become gaps."""
-        return any(each.column in self.missing for each in self.used if each.quantity not in HELD)
+        return any(
+            each.column in file.missing
+            for file in self.files
+            for each in file.used
+            if each.quantity not in HELD
+        )
 
     def with_units(self, robot: Articulated, known: Mapping[str, UnitGuess]) -> LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
-        named = {each.channel: each.unit for each in self.used if each.unit is not None}
+        named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
+        units |= _torque_units(robot, self, units, named)
         units |= {name: unit for name, unit in known.items() if name in units}
+        main, *companions = (file._unwrapped(units) for file in self.files)
+        return replace(main, companions=tuple(companions))
+
+    def _unwrapped(self, units: Mapping[str, UnitGuess]) -> LogReading:
+        """The same file with these units, and with angles that are unwrapped."""
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
         }
@@ -131,6 +173,33 @@ class LogReading:
                 wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
                 self.values[each.column] = unwrapped(self.values[each.column], period, True)
         return replace(self, units=units, quantities=wraps)
+
+
+def _torque_units(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Torques whose unit no header names, in the unit that agrees with the description's masses; no channels where that
+    is not known.
+    """
+    guessed = {
+        name: x for name, x in log.readings.items() if name.startswith("torque.") and name not in named
+    }
+    q = log.positions(robot, units)
+    if not guessed or q is None or any(units[name].unit == "N" for name in guessed):
+        return {}
+    if placeholders(robot.inertials).any():  # nothing can be compared with them
+        return {}
+    whole = np.isfinite(np.column_stack([q, *guessed.values()])).all(axis=1)
+    efforts = {name.partition(".")[2]: x[whole] for name, x in guessed.items()}
+    if (factor := effort_factor(robot, q[whole], efforts, log.step_s)) is None:
+        return {}
+    sizes = {guess: factor * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
+    best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
+    asked = f"{sizes[best]:.2g} times what the description's masses ask for"
+    if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
+        reason = f"but it is {factor:.2g} times what the description's masses ask for: currents and volts have a gain"
+        return {name: units[name]._replace(reason=reason) for name in guessed}
+    return {name: best._replace(reason=asked) for name in guessed}
 
 
 def index_of(path: Path) -> Path:
@@ -147,7 +216,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     unused: dict[str, str] = {}
     while True:  # without the columns whose numbers are no readings of their channel
         known = [column for column in columns if column not in unused]
-        matched = [_with_unit(each, units) for each in match_columns(known, robot.joints, links)]
+        matched = [_with_unit(each, units) for each in match_log(path, known, robot.joints, links)]
         read = [each.column for each in matched if each.quantity == "position"]
         if not read:
             raise InvalidProject(
@@ -155,7 +224,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
                 f'{listing(columns)}: name them "position.{robot.joints[0]}", or "q1" and so on'
             )
         fields = gain_fields(matched, columns)
-        (clock, unit, reason), table = _read(path, matched, columns, reading, rate_hz, fields)
+        (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, fields)
         positions = np.column_stack([table[name] for name in read])
         rows = np.flatnonzero(np.isfinite(positions[:, 0]))
         if len(rows) < 2:
@@ -175,8 +244,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         part = longest_increase(clock.ticks(table)[rows])
         why = "the clock runs backwards elsewhere" if part.stop - part.start < len(rows) else ""
         rows = rows[part]
-    measured = [each.column for each in matched if each.quantity in ("position", *EFFORTS)]
-    if before := first_reading(np.column_stack([carried_on(table[name], 0.0)[rows] for name in measured])):
+    if before := first_reading(np.column_stack([carried_on(x, 0.0)[rows] for x in positions.T])):
         why = f"{before} rows stand at {positions[rows[0], 0]:g} before the first reading"
         rows = rows[before:]
     start, stop = int(rows[0]), int(rows[-1]) + 1
@@ -209,6 +277,61 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     )
 
 
+def match_log(
+    path: Path, columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]
+) -> list[ColumnGuess]:
+    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does."""
+    matched = match_columns(columns, joints, frames)
+    if any(names_quantity(column) for column in columns) or not names_quantity(path.stem):
+        return matched
+    headers = {f"{path.stem}/{column}": column for column in columns if not find_clocks([column])}
+    return [replace(each, column=headers[each.column]) for each in match_columns([*headers], joints, frames)]
+
+
+def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReading:
+    """A file of the same recording as `main`, without positions: its values at the rows of that. `PoinsotError` if it
+    has neither a clock nor the same rows.
+    """
+    columns, reading, units, _ = list_columns(path)
+    links = [link for links in robot.links.values() for link in links]
+    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links)]
+    rate_hz = None if main.clock[0] else main.rate_hz
+    (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, {})
+    names = [each.column for each in matched]
+    keys: dict[str, tuple[Any, str]] = {}
+    commands = [each.column for each in matched if each.quantity == "position_command"]
+    values: dict[str | int, np.ndarray]
+    if clock is None:
+        if len(next(iter(table.values()))) != len(next(iter(main.table.values()))):
+            raise InvalidProject(
+                f"{path} has no clock, and other rows than {main.path}: add a column with the time"
+            )
+        keys = {key: main.keys[key] for key in ("rows", "every") if key in main.keys}
+        values = {name: table[name][main.rows] for name in names}
+    else:
+        ticks, times = find_unit(unit).factor * clock.ticks(table), main.times[main.rows]
+        whole = np.flatnonzero(np.isfinite(ticks))
+        before = np.maximum(np.searchsorted(ticks[whole], times, side="right") - 1, 0)
+        values = {
+            name: carried_on(table[name], np.nan)[whole][before]
+            if name in commands
+            else np.interp(times, ticks[whole], table[name][whole])
+            for name in names
+        }
+    located = [each.owner for each in main.used if each.quantity == "position"]
+    useless = {
+        each.column: why for each in matched if (why := _uselessness(each, values[each.column], located))
+    }
+    used = tuple(each for each in matched if each.column not in useless)
+    missing: frozenset[str | int] = frozenset(commands if clock else ()) | {
+        name for name, x in values.items() if not np.isfinite(x).all()
+    }
+    return LogReading(
+        *(path, columns, reading, used, useless, table, values, main.rows, missing, (clock, unit, reason)),
+        *(rate_hz, keys, _repairs(used, values), {}),
+    )
+
+
 def _with_unit(guess: ColumnGuess, units: Mapping[str, str]) -> ColumnGuess:
     """With the unit that a line of the file names, if it is one of the quantity."""
     try:
@@ -218,7 +341,7 @@ def _with_unit(guess: ColumnGuess, units: Mapping[str, str]) -> ColumnGuess:
     return guess if guess.unit else replace(guess, unit=units[guess.column])
 
 
-def _read(
+def read_with_clock(
     log: Path,
     matched: Sequence[ColumnGuess],
     columns: Sequence[str],
@@ -226,7 +349,7 @@ def _read(
     rate_hz: float | None,
     fields: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
-    """The clock (None with a rate), its unit and the reason; and the columns, those of `gain_fields` too."""
+    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`."""
     read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {
@@ -235,17 +358,39 @@ def _read(
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
     clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    measured = [guess.column for guess in matched if guess.quantity == "position"] or [
+        guess.column for guess in matched
+    ]
+    best: tuple[float, tuple[Clock | None, str, str], Columns] | None = None
     for clock, unit in product(clocks, ("s", DATES)):
         try:
             column = Column(clock.column, unit, nanoseconds=clock.nanoseconds)
             table = read(Source(log, channels, column, **reading))
-            ticks = clock.ticks(table)[np.isfinite(table[matched[0].column])]
+            rows = np.flatnonzero(np.isfinite(table[measured[0]]))
+            ticks = clock.ticks(table)[rows]
             part = longest_increase(ticks)
             # a column that is no clock increases for a few rows only
-            ticks = ticks[part] if 10 * (part.stop - part.start) > len(ticks) else ticks
-            return (clock, *clock_unit(clock, ticks, unit == DATES)), table
+            rows = rows[part] if 10 * (part.stop - part.start) > len(ticks) else rows
+            ticks = clock.ticks(table)[rows]
+            found = clock, *clock_unit(clock, ticks, unit == DATES)
         except PoinsotError as error:
             why = why or f" ({error})"
+            continue
+        if len(clocks) == 1:
+            return found, table
+        positions = np.column_stack([table[name][rows] for name in measured])
+        rough = roughness(ticks, positions[:, np.isfinite(positions).all(axis=0)])
+        if best is None:
+            best = rough, found, table
+        elif rough < best[0] * (1 - BETTER / np.sqrt(len(rows))):
+            reason = (
+                f"{found[2]}; the motion is smoother than with {best[1][0].column}"
+                if best[1][0]
+                else found[2]
+            )
+            best = rough, (found[0], found[1], reason), table
+    if best is not None:
+        return best[1:]
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
 
 
@@ -254,6 +399,8 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
     known = x[np.isfinite(x)]
     if not len(known):
         return "it has no number"
+    if guess.quantity in EFFORTS and not np.isfinite(x[0]):  # a command, before which the motor was off
+        return "" if known.any() else "it is 0 throughout"
     if guess.quantity in QUANTITIES and guess.owner not in located:
         return f"{guess.owner} has no position"
     if guess.quantity in EFFORTS and np.ptp(known) == 0:

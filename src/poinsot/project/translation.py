@@ -38,11 +38,12 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         efforts=[effort.build() for effort in settings.described.efforts],
         loops=[loop.value() for loop in settings.described.loops],
     )
-    if settings.drive is None:
+    missing = tuple(dict.fromkeys(name for each in settings.recordings for name in each.not_measured))
+    if settings.drive is None and not missing:
         return robot
     # Tables by joint need the robot's joints, so the drive comes second.
-    drive = build_drive(settings.drive, robot.joints)
-    robot = replace(robot, drive=drive)
+    drive = robot.drive if settings.drive is None else build_drive(settings.drive, robot.joints)
+    robot = replace(robot, drive=replace(drive, not_measured=missing))
     # Computed here, so that an error of a drive train names this file.
     _ = robot.train
     if set(robot.joints) <= set(drive.passive) and not settings.held:

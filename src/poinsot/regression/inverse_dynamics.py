@@ -81,15 +81,16 @@ class Part:
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
         if self.robot.floating_base:
             # efforts of the base are not those of motors, and pass no gears
-            return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
+            tau = np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
+            return q, v, a, tau[:, self.robot.equations]
         q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
         tau = np.where(self.order >= 0, tau, 0.0)  # no motor drives a joint that only follows
         v, a, tau = train.joint_velocities(v), train.joint_velocities(a), train.joint_torques(tau)
-        closure = self.robot.closure
+        closure, used = self.robot.closure, self.robot.equation_places
         if closure is None:
-            return self.robot.configurations(train.joint_positions(q)), v, a, tau
+            return self.robot.configurations(train.joint_positions(q)), v, a, tau[:, used]
         q = self.robot.configurations(self._closed[first:last])
-        return q, *closure.motion(q, v, a), np.einsum("tni, tn -> ti", closure.projection(q), tau)
+        return q, *closure.motion(q, v, a), np.einsum("tni, tn -> ti", closure.projection(q)[:, :, used], tau)
 
     @cached_property
     def positions(self) -> JointSamples:
@@ -197,6 +198,11 @@ class InverseDynamics(Brief):
             raise InvalidMethod(
                 f"`loaded` has {len(self.loaded)} values for {len(kept)} recordings; give one for each"
             )
+        if not len(self.robot.equations):
+            raise InvalidSignals(
+                f"no equation of motion is left without the {kept[0].effort} of "
+                f"{listing(self.robot.drive.not_measured)}: a regression needs the effort of one motor at least"
+            )
         _ = self.parameters
         for name in self.priors:
             _check_prior(name, self.base, self.parameters)
@@ -246,13 +252,29 @@ class InverseDynamics(Brief):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings on the data."""
+        """Warnings on the data, and on efforts that were not measured."""
         unscaled = (
             f"Efforts are in {self.unscaled_unit}, and no gain converts them to torques: all values here are in this "
             f"unit, and masses not in kg. Write gain [N m/{self.unscaled_unit}] in [drive].",
         )
         of_parts = tuple(warning for part in self.parts for warning in part.signals.warnings)
-        return (*of_parts, *(unscaled if self.unscaled_unit else ()))
+        return (*of_parts, *self._cost_of_missing_efforts(), *(unscaled if self.unscaled_unit else ()))
+
+    def _cost_of_missing_efforts(self) -> Iterator[str]:
+        """What the equations that are left out would determine: a sentence, or none if all efforts were measured."""
+        if not (missing := self.robot.drive.not_measured):
+            return
+        measured = replace(self.robot, drive=replace(self.robot.drive, not_measured=()))
+        # not `with_robot`, which keeps the base
+        full = structural_base(Regressor(measured, self.parameters))
+        names = [name for name in measured.effort_names if name not in self.robot.effort_names]
+        own = structural_base(self.regressor)
+        lost = [self.parameters.names[k] for k in own.unobservable if k not in full.unobservable]
+        nothing = f"; nothing determines {listing(lost)}" if lost else ""
+        yield (
+            f"The effort of {listing(missing)} was not measured: without the equation{'s' * (len(names) > 1)} of "
+            f"{listing(names)} any motion determines {len(own)} combinations of parameters, not {len(full)}{nothing}."
+        )
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
         """The same problem with other signals of the same robot."""
@@ -396,7 +418,7 @@ class InverseDynamics(Brief):
         """(N, n) joint velocities of the rows, as the regressor has them."""
         v = np.concatenate([part.signals.v[part.kept][:, part.order] for part in self.parts])
         if self.robot.floating_base:
-            return v
+            return v[:, self.robot.equations]
         return self.robot.train.joint_velocities(v)[:, self.robot.equations]
 
     def gradient(
@@ -562,7 +584,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 )
         return Part(signals, robot, np.arange(n))
     dependent = [] if robot.closure is None else [robot.joints[k] for k in robot.closure.dependent]
-    follows = [joint for joint in dependent if joint in (*robot.drive.passive, *robot.followers)]
+    follows = [joint for joint in dependent if joint in (*robot.drive.without_effort, *robot.followers)]
     for joint in robot.joints:
         if joint not in signals.joints and joint not in follows:
             raise InvalidSignals(
@@ -578,11 +600,12 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
     order = columns_of(robot, signals)
     for k, joint in zip(order, robot.joints, strict=True):
         tau = signals.tau[:, k]
-        if joint not in (*robot.drive.passive, *follows) and np.ptp(tau) == 0:
+        if joint not in (*robot.drive.without_effort, *follows) and np.ptp(tau) == 0:
             what = "all zero" if tau[0] == 0 else "constant"
             raise InvalidSignals(
                 f"[dropped-torque] the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
-                "give its channel, or list the joint under drive.passive if nothing drives it"
+                "give its channel, or list the joint under drive.passive if nothing drives it, or under "
+                f"not_measured of {signals.effort} if its motor was not measured"
             )
     part = Part(signals, robot, order)
     _ = part.joint_side(0, 1), part.channels  # invalid input is refused here, not at the first use

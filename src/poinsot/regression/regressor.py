@@ -34,10 +34,16 @@ class Regressor(Brief):
     parameters: Parameters
 
     @cached_property
+    def _used(self) -> np.ndarray:
+        """(K,) entries of the tree in equations that are used."""
+        return np.flatnonzero(np.isin(self._open[0], self.robot.equations))
+
+    @cached_property
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of the K entries."""
         if self.robot.closure is None:
-            return self._open
+            rows, columns = self._open
+            return np.searchsorted(self.robot.equations, rows[self._used]), columns[self._used]
         n, p = len(self.robot.equations), len(self.parameters)
         return np.repeat(np.arange(n), p), np.tile(np.arange(p), n)
 
@@ -68,14 +74,18 @@ class Regressor(Brief):
         closure, K = self.robot.closure, len(self.structure[0])
         if out is None:
             out = np.empty((len(q), K))
-        of_tree = out if closure is None else np.empty((len(q), len(self._open[0])))
+        whole = closure is None and K == len(self._open[0])
+        of_tree = out if whole else np.empty((len(q), len(self._open[0])))
         end = regressor_entries(self.robot.tree, q, v, a, of_tree).shape[1]
         added = self.joint_terms.entries(q, v, a, channels)
         of_tree[:, end : end + added.shape[1]] = added
         if closure is not None:
             W = np.zeros((len(q), self.robot.model.nv, len(self.parameters)))
             W[:, *self._open] = of_tree
-            out[:, :K] = (closure.projection(q).transpose(0, 2, 1) @ W).reshape(len(q), K)
+            N = closure.projection(q)[:, :, self.robot.equation_places]
+            out[:, :K] = (N.transpose(0, 2, 1) @ W).reshape(len(q), K)
+        elif not whole:
+            out[:, :K] = of_tree[:, self._used]
         return out[:, :K]
 
     def dense(

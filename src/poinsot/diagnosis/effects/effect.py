@@ -137,25 +137,32 @@ class Linearization:
         return self.problem.sampled(np.where(of_friction, self.full, 0.0))
 
     @cached_property
-    def motion(self) -> list[tuple[np.ndarray, JointSamples, JointSamples]]:
-        """q, v, a (T, n) of the equations' coordinates."""
+    def motion(self) -> list[tuple[JointSamples, JointSamples, JointSamples]]:
+        """q, v, a (T, n) of all joints, zero q for a floating base, whose configuration is no list of angles."""
         found = []
         for part in self.parts:
             q, v, a, _ = part.joint_side(0, len(part))
-            if self.robot.floating_base:
-                q = np.zeros_like(v)  # configurations of the base are no angles
-            else:
-                q = self.robot.joint_positions(q)
-            found.append(tuple(x[:, self.robot.equations] for x in (q, v, a)))
+            angles = np.zeros_like(v) if self.robot.floating_base else self.robot.joint_positions(q)
+            found.append((angles, v, a))
         return found
 
     @cached_property
     def position(self) -> Profile:
-        return [q for q, _, _ in self.motion]
+        """(T, e) of the equations."""
+        return [q[:, self.robot.equations] for q, _, _ in self.motion]
 
     @cached_property
     def speed(self) -> Profile:
-        return [v for _, v, _ in self.motion]
+        """(T, e) of the equations."""
+        return [v[:, self.robot.equations] for _, v, _ in self.motion]
+
+    def load(self, part: int, joint: int) -> np.ndarray | None:
+        """(T,) torque that a joint carries, friction left out, relative to its torque (rms); None: it has no equation."""
+        place = np.flatnonzero(self.robot.equations == joint)
+        if not len(place):
+            return None
+        k = int(place[0])
+        return np.asarray((self.predicted[part] - self.friction[part])[:, k] / self.rms[k])
 
     @cached_property
     def top_speed(self) -> Vector:
@@ -178,7 +185,7 @@ class Linearization:
         measured = np.max([np.abs(part.signals.tau).max(axis=0) for part in self.parts], axis=0)
         names = recordings_of(self.problem)[0].joints
         shown = {name for name, size in zip(names, measured[-len(names) :], strict=True) if size > 0}
-        passive = self.robot.drive.passive
+        passive = self.robot.drive.without_effort
         return tuple(
             k for k, name in enumerate(self.robot.effort_names) if name in shown and name not in passive
         )
@@ -198,12 +205,12 @@ class Linearization:
 
     def channel(self, k: int, factor: Sequence[np.ndarray | float]) -> np.ndarray:
         """(N, n) the torque of one measured channel times a factor (T,), on all joints that its motor drives."""
-        train = self.robot.train
+        train, used = self.robot.train, self.robot.equations
         if train.drive.side == "motor" and self.robot.closure is None and not self.robot.floating_base:
-            pick = np.linalg.inv(train.reduction)[:, k]
-            give = train.reduction[k]
+            reduction = train.reduction[:, used]
+            pick, give = np.linalg.pinv(reduction)[:, used[k]], reduction[used[k]]
         else:
-            pick = give = np.eye(len(self.robot.equations))[k]
+            pick = give = np.eye(len(used))[k]
         samples = zip(self.predicted, factor, strict=True)
         return np.outer(self.rows([(tau @ pick) * by for tau, by in samples]), give)
 

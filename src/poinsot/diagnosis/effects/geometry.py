@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pinocchio as pin
@@ -89,13 +90,11 @@ class Eccentricity(Effect):
     def columns(self, at: Linearization) -> Iterator[Column]:
         deg = at.accuracy.of("eccentricity_deg")
         for number, k in turning(at):
-            if k not in at.robot.equations:
-                continue
-            place, columns = int(np.flatnonzero(at.robot.equations == k)[0]), []
+            columns = []
             for phase in (0.0, np.pi / 2):
 
-                def wave(part: int, place: int = place, phase: float = phase) -> tuple[np.ndarray, ...]:
-                    q, v, a = (x[:, place] for x in at.motion[part])
+                def wave(part: int, joint: int = k, phase: float = phase) -> tuple[np.ndarray, ...]:
+                    q, v, a = (x[:, joint] for x in at.motion[part])
                     s, c = np.sin(q + phase), np.cos(q + phase)
                     return s, c * v, c * a - s * v**2
 
@@ -112,12 +111,11 @@ class Elasticity(Effect):
     def columns(self, at: Linearization) -> Iterator[Column]:
         deg = at.accuracy.of("elasticity_deg")
         for number, k in turning(at):
-            if k not in at.robot.equations:
+            if at.load(0, k) is None:
                 continue
-            place = int(np.flatnonzero(at.robot.equations == k)[0])
 
-            def behind(part: int, place: int = place) -> tuple[np.ndarray, ...]:
-                load = (at.predicted[part] - at.friction[part])[:, place] / at.rms[place]
+            def behind(part: int, joint: int = k) -> tuple[np.ndarray, ...]:
+                load = cast("np.ndarray", at.load(part, joint))
                 time = at.parts[part].signals.time
                 rate = np.gradient(load, time)
                 return -load, -rate, -np.gradient(rate, time)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1e6
 """Limits of this size and above mean that there is none."""
+NO_EFFECT = 1e-9
+"""Largest share of a motor in an equation of motion that is rounding: constraints are solved to 1e-12."""
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 MAX_LINKS, MAX_NESTING = 1000, 300
@@ -264,8 +266,27 @@ class Articulated(Brief):
 
     @cached_property
     def equations(self) -> np.ndarray:
-        """Freedoms that have an equation of motion: all, or with closed loops the independent ones."""
-        return np.arange(self.model.nv) if self.closure is None else self.closure.independent
+        """Freedoms whose equation of motion is used: all, or with closed loops the independent ones; without those in
+        which an effort acts that was not measured.
+        """
+        independent = np.arange(self.model.nv) if self.closure is None else self.closure.independent
+        missing = self.actuated[self.train.is_incomplete]
+        if not len(missing):
+            return independent
+        if self.closure is None:
+            return np.setdiff1d(independent, missing)
+        q = self.random_states(3, np.random.default_rng(0))[0]
+        acts = np.abs(self.closure.projection(q)[:, missing]).max(axis=(0, 1)) > NO_EFFECT
+        return independent[~acts]
+
+    @cached_property
+    def equation_places(self) -> np.ndarray:
+        """Place of each of `equations` among the freedoms, or with closed loops among the independent ones."""
+        return (
+            self.equations
+            if self.closure is None
+            else np.searchsorted(self.closure.independent, self.equations)
+        )
 
     @cached_property
     def speed_names(self) -> tuple[str, ...]:

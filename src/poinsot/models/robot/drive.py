@@ -56,6 +56,8 @@ class Drive:
             rotor inertia itself.
         coupled_friction: whether coupled motors have viscous and dry friction of their own.
         passive: joints without a motor of their own; another joint's motor may be coupled to them.
+        not_measured: joints with a motor whose effort was not measured: a regression leaves out the equations of motion
+            that contain it.
     """
 
     reduction: Sequence[float] | float = 1.0
@@ -67,6 +69,12 @@ class Drive:
     coupled_rotor: Literal["free", "tied"] = "free"
     coupled_friction: bool = True
     passive: tuple[str, ...] = ()
+    not_measured: tuple[str, ...] = ()
+
+    @property
+    def without_effort(self) -> tuple[str, ...]:
+        """Joints without a measured effort."""
+        return (*self.passive, *self.not_measured)
 
     def __post_init__(self) -> None:
         check_ranges(self, InvalidModel)
@@ -77,8 +85,15 @@ class Drive:
         Raises:
             InvalidModel: if a length, name or ratio does not fit, or the reduction matrix is singular.
         """
-        for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
+        for name in (
+            *self.without_effort,
+            *(c.motor for c in self.couplings),
+            *(c.joint for c in self.couplings),
+        ):
             check_known(name, joints, "the drive names joint", "the robot has", limit=60)
+        for name in self.not_measured:
+            if name in self.passive:
+                raise InvalidModel(f"joint {name!r} is passive: without a motor, it has no effort to measure")
         driven = np.array([joint not in self.passive for joint in joints], dtype=bool)
         offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
         gain = _per_joint("gain", self.gain, driven)
@@ -146,6 +161,13 @@ class DriveTrain:
         # a log may have numbers for joints without a motor
         torque = effort * self.gain * self.driven
         return torque @ self.reduction if self.drive.side == "motor" else torque
+
+    @cached_property
+    def is_incomplete(self) -> np.ndarray:
+        """(n,) True where the torque of a joint contains an effort that was not measured."""
+        missing = np.array([joint in self.drive.not_measured for joint in self.joints], dtype=bool)
+        acts = self.reduction != 0 if self.drive.side == "motor" else np.eye(len(self.joints), dtype=bool)
+        return acts[missing].any(axis=0)
 
     @cached_property
     def scaled(self) -> Matrix:

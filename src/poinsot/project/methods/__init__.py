@@ -192,6 +192,9 @@ def find_beginning(log: LogContents) -> tuple[str, MethodRow, Beginning]:
         lacks += (
             "or voltages of its joints, or position commands; angles alone show how it moved, not its masses"
         )
+    if log.has_imu:
+        lacks = "an IMU, so its base moves, and no torques, currents or voltages of its joints, which masses need: add "
+        lacks += 'them; [method] name = "leg-odometry" follows the base without them'
     raise InvalidProject(f"the log has {lacks}")
 
 

@@ -42,13 +42,15 @@ class Tracking:
 class LogContents:
     """Channels of a robot in a log, from which a method begins a project. `robot`: joints without position are locked.
     `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
-    readings, from differences of samples [SI]. `gains_energy`: whether something unrecorded drives the robot.
+    readings, from differences of samples [SI]. `gains_energy`: whether something unrecorded drives the robot. `free`:
+    joints that move as if no motor acted on them.
     """
 
     robot: Articulated
     owners: Mapping[str, tuple[str, ...]]
     noise: Mapping[str, float]
     gains_energy: bool = False
+    free: tuple[str, ...] = ()
 
     @property
     def effort(self) -> str:

@@ -11,6 +11,7 @@ from ...lazy import load
 from ...models.robot.articulated import load_robot
 from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
+from ..remedies import in_terms_of
 from ..settings.fields import AUTO
 from .base import TEMPLATES, Beginning, LogContents, ProjectMethod
 from .motion import read_robot
@@ -31,9 +32,11 @@ def begin_with_efforts(log: LogContents) -> Beginning | None:
     if not log.effort or log.has_imu:
         return None
     driven = log.owners[log.effort]
-    passive = [joint for joint in log.owners["position"] if joint not in driven]
+    without = [joint for joint in log.owners["position"] if joint not in driven]
+    passive = [joint for joint in without if joint in (*log.free, *log.robot.dependent_joints)]
+    not_measured = [joint for joint in without if joint not in passive]
     reason = f"the log has a {log.effort} of {listing(driven)}"
-    values = {"effort": log.effort, "passive": passive}
+    values = {"effort": log.effort, "passive": passive, "not_measured": not_measured}
     return Beginning(reason, ("position", log.effort), TEMPLATES / "least-squares.toml", values)
 
 
@@ -147,8 +150,13 @@ class LinearMethod(ProjectMethod):
         job.say("looking for what may be wrong")
         # the line to write where a remedy proposes another method
         possible = 'Write name = "semidefinite" in [method]'
+        joints = problem.parts[0].signals.joints
         findings = (
-            replace(finding, remedy=finding.remedy.replace(POSSIBLE_BODIES, possible))
+            in_terms_of(
+                job.settings,
+                joints,
+                replace(finding, remedy=finding.remedy.replace(POSSIBLE_BODIES, possible)),
+            )
             for finding in estimate.findings
         )
         estimate = estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))

@@ -25,7 +25,7 @@ from ..methods import ProjectMethod, names_where, read_method, row_named
 from .bodies_and_walls import BodySettings
 from .fields import SettingsTable, refuse
 from .mechanism import MechanismSettings
-from .preprocessing import PreprocessingSettings
+from .preprocessing import SMOOTHED, PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
 from .tables import lazy_table, table_of
@@ -165,6 +165,15 @@ class Settings(SettingsTable):
             written = getattr(self, key) and (key != "accuracy" or key in self.model_fields_set)
             if written and key not in self.method.row.tables:
                 raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)
+        missing = next((recording for recording in self.recordings if recording.not_measured), None)
+        if missing is not None and self.method.row.takes is not SMOOTHED:
+            names = names_where(lambda row: row.takes is SMOOTHED)
+            raise refuse(
+                "not_measured",
+                f"recording {missing.title!r} has efforts that were not measured, and {self.method.name!r} needs those "
+                f"of all motors: delete not_measured, or give [method] name = {names}",
+                key="recordings",
+            )
         loaded = next((recording for recording in self.recordings if recording.loaded), None)
         if loaded is not None and not self.method.row.loads:
             names = names_where(lambda row: row.loads)

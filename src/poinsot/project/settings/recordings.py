@@ -6,9 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, field_validator, model_validator
 
+from ...exceptions import listing
 from ...io.units import find_unit
 from ...quantities import FRAME_QUANTITIES
-from ...recording import QUANTITIES
+from ...recording import EFFORTS, QUANTITIES
 from .fields import (
     PerJoint,
     Positive,
@@ -58,7 +59,7 @@ class QuantitySettings(SettingsTable):
     """One quantity of all joints: a column for each, in the robot's order or for the named `joints`.
 
     In a `.mat` file `columns` may be the name of one matrix with a column per joint. `unit` may be a list, for a robot
-    with prismatic and revolute joints.
+    with prismatic and revolute joints. `not_measured`: of efforts, joints with a motor that have no column.
     """
 
     columns: Annotated[Any, AfterValidator(check_columns)]
@@ -70,6 +71,7 @@ class QuantitySettings(SettingsTable):
     initial: float | None = None
     wraps: Positive | None = None
     missing: list[float] = []
+    not_measured: list[str] = []
 
 
 class FrameSettings(SettingsTable):
@@ -158,6 +160,11 @@ class FileSettings(ListedQuantities):
                     raise refuse("columns", f"a quaternion needs 4 columns, but has {count}")
                 if not listed.is_orientation and count not in sizes:
                     raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, but has {count}")
+            if getattr(columns, "not_measured", []) and info.field_name not in EFFORTS:
+                raise refuse(
+                    "not_measured",
+                    f"is a key of {listing(EFFORTS)}: joints without a {info.field_name} are held in [robot] by locked",
+                )
             unit = getattr(columns, "unit", [])  # an orientation has none
             for one in unit if isinstance(unit, list) else [unit]:
                 unit_of(info.field_name, one)
@@ -165,7 +172,8 @@ class FileSettings(ListedQuantities):
 
 
 class RecordingSettings(FileSettings):
-    """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
+    """One recording, in one file (its keys are here) or in several (`[[recordings.files]]`), with the same rows or
+    clocks of their own.
 
     In the time of its clock, `between_s`: interval that is kept, before all processing; `window_s`: interval that is
     kept after smoothing. `start_s`: time of the first sample. `loaded`: whether the robot carries the load that is to
@@ -207,6 +215,13 @@ class RecordingSettings(FileSettings):
             if window is not None and window[1] <= window[0]:
                 raise refuse("window", f"{key} must end after it starts, not {list(window)}", key=key)
         return self
+
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """Joints with a motor whose effort has no column."""
+        efforts = (getattr(file, effort) for file in self.files or [self] for effort in EFFORTS)
+        names = (name for effort in efforts if effort is not None for name in effort.not_measured)
+        return tuple(dict.fromkeys(names))
 
     @property
     def title(self) -> str:

@@ -104,7 +104,7 @@ def _offset(value: Any) -> Any:
     )
 
 
-@keys_of(Drive)
+@keys_of(Drive, "not_measured")
 class DriveSettings(SettingsTable):
     """Motors and gears; the keys are those of `poinsot.Drive`.
 
