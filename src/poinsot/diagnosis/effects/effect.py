@@ -157,7 +157,7 @@ class Linearization:
         return [v[:, self.robot.equations] for _, v, _ in self.motion]
 
     def load(self, part: int, joint: int) -> np.ndarray | None:
-        """(T,) torque that a joint carries, friction left out, relative to its torque (rms); None: it has no equation."""
+        """(T,) torque that a joint carries, friction left out, relative to its rms; None: without an equation."""
         place = np.flatnonzero(self.robot.equations == joint)
         if not len(place):
             return None
