@@ -78,7 +78,7 @@ def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
     every = np.zeros((*factors.shape[:-1], len(robot.joints)))
     every[..., [robot.joints.index(joint) for joint in recorded]] = factors
     if train.drive.side != "motor":
-        return cast("JointSamples", solved.predicted * every[..., used])
+        return solved.predicted * every[..., used]
     reduction = train.reduction[:, used]
     return cast("JointSamples", (solved.predicted @ np.linalg.pinv(reduction) * every) @ reduction)
 

@@ -452,7 +452,9 @@ class SystematicFit:
     @cached_property
     def groups(self) -> list[tuple[Column, ...]]:
         """Effects that may be named: each column, and those that may affect all joints at once."""
-        groups = [(column,) for column in self.columns if not isinstance(column.effect, Removed)]
+        groups: list[tuple[Column, ...]] = [
+            (column,) for column in self.columns if not isinstance(column.effect, Removed)
+        ]
         kinds = dict.fromkeys(column.effect for column in self.columns if column.effect.together)
         for kind in kinds:
             mine = tuple(column for column in self.columns if column.effect is kind)
@@ -485,7 +487,8 @@ class SystematicFit:
     def named(self) -> tuple[Named, ...]:
         """Effects that the data show, the one that predicts best first."""
         significant = [(group, z) for group in self.groups if (z := self.significance(group)) > SIGNIFICANT]
-        chosen, error, rows = self.own, self.error, []
+        chosen, error = self.own, self.error
+        rows: list[tuple[tuple[Column, ...], float, float, float]] = []
         least = float(self.held_out(self.everything).sum())
         while significant and len(rows) < MOST_NAMED:
             best = None

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-import pinocchio as pin
 
+from ...arrays import Vector
 from ..case import mapped
 from ..cause import Cause
 from .effect import Column, Effect, Linearization
@@ -173,10 +173,14 @@ class Placement(Effect):
     cause = DESCRIPTION
     step = 1e-3
 
-    def moved(self, at: Linearization, k: int, change: pin.SE3) -> np.ndarray:
-        """(N, n) derivative of the torque by a change of size `step` of joint k's placement."""
+    def moved(self, at: Linearization, k: int, turn: Vector, shift: Vector) -> np.ndarray:
+        """(N, n) derivative of the torque by joint k's placement, turned about and shifted along axes of its frame."""
         model = at.robot.model.copy()
-        model.jointPlacements[k + 1] = model.jointPlacements[k + 1] * change
+        place = model.jointPlacements[k + 1]
+        K = np.cross(np.eye(3), turn)  # of the cross product with turn
+        R = np.eye(3) + np.sin(self.step) * K + (1 - np.cos(self.step)) * K @ K
+        place.translation = place.translation + self.step * place.rotation @ shift
+        place.rotation = place.rotation @ R
         return at.rows(at.difference(at.with_model(model), self.step))
 
     def joints(self, at: Linearization) -> range:
@@ -198,8 +202,7 @@ class Length(Placement):
         for k in self.joints(at) if mm or percent else ():
             place = np.array(at.robot.model.jointPlacements[k + 1].translation)
             size = max(mm, 10 * percent * float(np.linalg.norm(place)))
-            changes = (pin.SE3(np.eye(3), axis * self.step) for axis in np.eye(3))
-            columns = [size / 1e3 * self.moved(at, k, change) for change in changes]
+            columns = [size / 1e3 * self.moved(at, k, np.zeros(3), axis) for axis in np.eye(3)]
             shown = [column for column in columns if np.abs(column).max() > NOTHING * at.rms.max()]
             if shown:
                 yield Column(self, at.robot.joints[k], np.stack(shown, axis=2), size)
@@ -216,8 +219,7 @@ class Axis(Placement):
         deg = at.accuracy.of("axis_deg")
         for k in self.joints(at) if deg else ():
             across = np.linalg.svd(at.robot.tree.axis[k][None])[2][1:]
-            changes = (pin.SE3(pin.exp3(axis * self.step), np.zeros(3)) for axis in across)
-            columns = [deg * DEGREE * self.moved(at, k, change) for change in changes]
+            columns = [deg * DEGREE * self.moved(at, k, axis, np.zeros(3)) for axis in across]
             shown = [column for column in columns if np.abs(column).max() > NOTHING * at.rms.max()]
             if shown:
                 yield Column(self, at.robot.joints[k], np.stack(shown, axis=2), deg)
