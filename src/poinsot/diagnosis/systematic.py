@@ -554,13 +554,16 @@ class SystematicUncertainty:
 
 
 def _noise(problem: InverseDynamics) -> Vector:
-    """(n,) `SystematicFit.noise`."""
+    """(n,) `SystematicFit.noise`, robust: dry friction jumps at reversals."""
     squares, count = np.zeros(len(problem.robot.equations)), 0
     for part in problem.parts:
-        third = np.diff(part.joint_side(0, len(part))[3], 3, axis=0)
+        third = np.abs(np.diff(part.joint_side(0, len(part))[3], 3, axis=0))
+        size = np.median(third, axis=0) / NORMAL_MEDIAN
+        # a coarse resolution repeats most readings
+        size = np.where(size > 0, size, np.sqrt(np.mean(third**2, axis=0)))
         decimation = part.signals.decimation
         passed = 1.0 if decimation is None else PASSBAND / decimation.factor
-        squares, count = squares + passed * np.sum(third**2, axis=0) / 20, count + len(third)
+        squares, count = squares + passed * len(third) * size**2 / 20, count + len(third)
     return np.sqrt(squares / max(count, 1))
 
 

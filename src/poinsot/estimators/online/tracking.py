@@ -464,7 +464,9 @@ class Tracker:
             problem=problem,
             examiner=partial(examine, problem),
             provenance=Provenance(
-                citations=filter_.citations, notes=filter_.torques.robot.notes, **provenance
+                citations=filter_.citations,
+                notes=(*filter_.torques.robot.notes, *provenance.pop("notes", ())),
+                **provenance,
             ),
         )
 
