@@ -39,7 +39,7 @@ from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
 from .parameters import DescribedBodies, Filters, Physics
 from .position_samples import LostSamples, PositionJumps
-from .prediction import Blocks, SystematicEffects
+from .prediction import BlockPrediction, SystematicEffects
 from .recordings import Recordings
 from .stale_samples import StaleSamples
 from .systematic import SystematicUncertainty
@@ -70,7 +70,7 @@ CHECKS: tuple[Check, ...] = (
     StaleSamples(),
     Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     SystematicEffects(),
-    Blocks(),
+    BlockPrediction(),
     HeldAway(),
     HeldOutError(),
     DescribedBodies(),

@@ -223,7 +223,9 @@ class Alignment(Check):
         return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
     def _predicts(self, case: Examination, explained: Explained) -> bool:
-        """Whether it removes most of what can be removed of the error of data that were not fitted."""
+        """Whether it removes most of what can be removed of the held-out error, or impossible signs."""
+        if case.declared.impossible - explained.solved.impossible > self.margin:
+            return True
         fit = case.systematic
         before, after = fit.error / fit.rows_in, fit.held_out_of(explained.solved)
         above = float(np.mean(before)) - float(np.mean((fit.noise / fit.sigma) ** 2))

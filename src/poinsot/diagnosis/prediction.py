@@ -96,7 +96,7 @@ class SystematicEffects(Check):
             )
 
 
-class Blocks(Check):
+class BlockPrediction(Check):
     """Prediction of parts of the recordings that were not fitted.
 
     Class variables:

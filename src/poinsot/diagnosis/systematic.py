@@ -41,7 +41,7 @@ from ..statistics import (
     tapered_autocovariance,
 )
 from .case import LARGEST_SAMPLES, DenseRows, Solved, recordings_of, thinned
-from .effects import EFFECTS, RECORDING_EFFECTS, Column, Linearization
+from .effects import EFFECTS, RECORDING_EFFECTS, EffectColumn, Linearization
 from .effects.effect import Removed
 from .effects.efforts import Gain
 
@@ -86,7 +86,7 @@ class Named:
         gain: part of the held-out squared error that it removes from what was left. share: of what all effects remove.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[EffectColumn, ...]
     value: float
     std: float
     sizes: float
@@ -107,7 +107,7 @@ class SystematicFit:
 
     problem: InverseDynamics
     at: Linearization
-    columns: tuple[Column, ...]
+    columns: tuple[EffectColumn, ...]
     W: np.ndarray
     y: JointSamples
     estimated: np.ndarray
@@ -144,7 +144,7 @@ class SystematicFit:
             if column.size > 0 and column.values.any()
         )
         columns += tuple(
-            Column(Removed(), problem.base.names[k], std * dense.W[:, :, [k]], 1.0)
+            EffectColumn(Removed(), problem.base.names[k], std * dense.W[:, :, [k]], 1.0)
             for k, std in (removed or {}).items()
         )
         W, y = dense.W[:, :, estimated], dense.y
@@ -450,9 +450,9 @@ class SystematicFit:
     # names
 
     @cached_property
-    def groups(self) -> list[tuple[Column, ...]]:
+    def groups(self) -> list[tuple[EffectColumn, ...]]:
         """Effects that may be named: each column, and those that may affect all joints at once."""
-        groups: list[tuple[Column, ...]] = [
+        groups: list[tuple[EffectColumn, ...]] = [
             (column,) for column in self.columns if not isinstance(column.effect, Removed)
         ]
         kinds = dict.fromkeys(column.effect for column in self.columns if column.effect.together)
@@ -462,11 +462,11 @@ class SystematicFit:
                 groups.append(mine)
         return groups
 
-    def places(self, group: Sequence[Column]) -> np.ndarray:
+    def places(self, group: Sequence[EffectColumn]) -> np.ndarray:
         place = {id(column): where for column, where in zip(self.columns, self.slices, strict=True)}
         return np.concatenate([np.arange(s.start, s.stop) for s in (place[id(column)] for column in group)])
 
-    def significance(self, group: Sequence[Column]) -> float:
+    def significance(self, group: Sequence[EffectColumn]) -> float:
         """Of a group's effects in the posterior, in standard deviations."""
         at = self.places(group)
         variance, C = self.posterior
@@ -488,7 +488,7 @@ class SystematicFit:
         """Effects that the data show, the one that predicts best first."""
         significant = [(group, z) for group in self.groups if (z := self.significance(group)) > SIGNIFICANT]
         chosen, error = self.own, self.error
-        rows: list[tuple[tuple[Column, ...], float, float, float]] = []
+        rows: list[tuple[tuple[EffectColumn, ...], float, float, float]] = []
         least = float(self.held_out(self.everything).sum())
         while significant and len(rows) < MOST_NAMED:
             best = None
@@ -512,7 +512,7 @@ class SystematicFit:
         return tuple(self._sized(*row, chosen) for row in rows)
 
     def _sized(
-        self, group: tuple[Column, ...], z: float, gain: float, share: float, chosen: np.ndarray
+        self, group: tuple[EffectColumn, ...], z: float, gain: float, share: float, chosen: np.ndarray
     ) -> Named:
         """With the size of the effect, estimated without its prior."""
         information = self.information.copy()

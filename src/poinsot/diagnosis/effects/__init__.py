@@ -6,12 +6,12 @@ friction    friction that the model lacks, and torques that depend on position
 geometry    zeros, encoders, lengths, the base, elastic joints, the clock
 """
 
-from .effect import Column, Effect, Linearization
+from .effect import Effect, EffectColumn, Linearization
 from .efforts import (
     CrossTalk,
-    Delay,
     Gain,
     GainWithSpeed,
+    LateTorque,
     OffsetDrift,
     RecordingDelay,
     RecordingGain,
@@ -19,35 +19,35 @@ from .efforts import (
     Saturation,
 )
 from .friction import (
-    FrictionCurve,
+    CurvedFriction,
     LateReversal,
     LoadFriction,
     Offset,
+    PositionTorque,
     RecordingFriction,
-    Ripple,
-    Spring,
+    TurnRipple,
     Warming,
 )
 from .geometry import (
     Axis,
-    Clock,
+    ClockRate,
     Eccentricity,
     Elasticity,
-    Length,
+    JointPlace,
     MotionCoupling,
     RecordingClock,
     RecordingZero,
     Tilt,
-    Zero,
+    ZeroOffset,
 )
 
 EFFECTS: tuple[Effect, ...] = (
-    Zero(),
+    ZeroOffset(),
     Gain(),
-    Delay(),
+    LateTorque(),
     Tilt(),
-    Clock(),
-    Length(),
+    ClockRate(),
+    JointPlace(),
     Axis(),
     Eccentricity(),
     MotionCoupling(),
@@ -57,12 +57,12 @@ EFFECTS: tuple[Effect, ...] = (
     GainWithSpeed(),
     Saturation(),
     LateReversal(),
-    FrictionCurve(),
+    CurvedFriction(),
     LoadFriction(),
     Elasticity(),
     Offset(),
-    Spring(),
-    Ripple(),
+    PositionTorque(),
+    TurnRipple(),
 )
 """Effects that all recordings share."""
 

@@ -32,7 +32,7 @@ SLOW = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class EffectColumn:
     """Columns of one effect at one place.
 
     Args:
@@ -52,7 +52,7 @@ class Effect(ABC):
     """One kind of systematic effect.
 
     Class variables:
-        name: as in `Column`, for messages of developers. cause: cause of the finding that names it.
+        name: as in `EffectColumn`, for messages of developers. cause: cause of the finding that names it.
         sentence: says it, with `{joint}` and `{size}`, a text with unit and interval. unit: of sizes; "": in words.
         unchecked: what remains unchecked where the data do not show it, with `{joint}`; "": it is not listed.
         of_model: whether it is a term that the model lacks, and not an error of the laboratory.
@@ -68,7 +68,7 @@ class Effect(ABC):
     together: ClassVar[bool] = False
 
     @abstractmethod
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         """Its columns at every place where this robot may have it."""
 
     def remedy(self) -> str:
@@ -84,7 +84,7 @@ class Removed(Effect):
     sentence = "Parameters that were set to zero differ from it by {size}"
     of_model = True
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         """None: `SystematicFit` knows which parameters were removed."""
         return iter(())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..cause import Cause
-from .effect import Column, Effect, Linearization
+from .effect import Effect, EffectColumn, Linearization
 
 GAIN = Cause(
     "torque-scale",
@@ -56,12 +56,12 @@ class Gain(Effect):
     sentence = "The gain of the torque of joint {joint} is off by {size} against the other joints"
     unchecked = "the gain of the torque of joint {joint} against the other joints'"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("gain_percent")
         if len(at.driven) < 2:
             return
         for k in at.driven:
-            yield Column(
+            yield EffectColumn(
                 self, at.joint(k), percent / 100 * at.channel(k, [1.0] * len(at.parts))[..., None], percent
             )
 
@@ -73,11 +73,11 @@ class GainWithSpeed(Effect):
     sentence = "The gain of the torque of joint {joint} changes with speed, by {size} at the largest speed"
     of_model = True
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("gain_with_speed_percent")
         for k in at.driven:
             fast = [np.abs(v[:, k]) / at.top_speed[k] for v in at.speed]
-            yield Column(self, at.joint(k), percent / 100 * at.channel(k, fast)[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * at.channel(k, fast)[..., None], percent)
 
 
 class Saturation(Effect):
@@ -87,12 +87,12 @@ class Saturation(Effect):
     sentence = "The gain of the torque of joint {joint} changes with torque, by {size} at the largest torque"
     of_model = True
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("saturation_percent")
         top = np.max([np.abs(tau).max(axis=0) for tau in at.predicted], axis=0) + 1e-300
         for k in at.driven:
             high = [(tau[:, k] / top[k]) ** 2 for tau in at.predicted]
-            yield Column(self, at.joint(k), percent / 100 * at.channel(k, high)[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * at.channel(k, high)[..., None], percent)
 
 
 class CrossTalk(Effect):
@@ -101,26 +101,26 @@ class CrossTalk(Effect):
     name, cause = "cross-talk", CROSS_TALK
     sentence = "The torque of joint {joint} contains {size} of a neighbour's"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("cross_talk_percent")
         for k in at.driven:
             beside = [j for j in (k - 1, k + 1) if j in at.driven]
             columns = [at.own(k, [tau[:, j] for tau in at.predicted]) for j in beside]
             if columns:
-                yield Column(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
+                yield EffectColumn(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
 
 
-class Delay(Effect):
+class LateTorque(Effect):
     """Torques that are late against positions."""
 
     name, cause, unit, together = "delay", DELAY, "ms", True
     sentence = "The torque of {joint} is late by {size} against the positions"
     unchecked = "the delay of the torque of joint {joint}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         ms = at.accuracy.of("delay_ms")
         for k in at.driven:
-            yield Column(self, at.joint(k), ms / 1e3 * delayed(at, k)[..., None], ms)
+            yield EffectColumn(self, at.joint(k), ms / 1e3 * delayed(at, k)[..., None], ms)
 
 
 class OffsetDrift(Effect):
@@ -130,11 +130,11 @@ class OffsetDrift(Effect):
     sentence = "The offset of the torque of joint {joint} drifts by {size} of its torque (rms) in a recording"
     of_model = True
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("drift_percent")
         for k in at.driven:
             column = at.own(k, [at.rms[k] * (2 * x[:, 0] - 1) for x in at.progress])
-            yield Column(self, at.joint(k), percent / 100 * column[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * column[..., None], percent)
 
 
 class RecordingGain(Effect):
@@ -143,12 +143,12 @@ class RecordingGain(Effect):
     name, cause = "recording-gain", GAIN
     sentence = "The gain of the torque of joint {joint} differs by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("recording_gain_percent")
         for k in at.driven:
             column = percent / 100 * at.channel(k, [1.0] * len(at.parts))[..., None]
             for number in range(len(at.parts)):
-                yield Column(self, at.joint(k), at.of_recording(column, number), percent, number)
+                yield EffectColumn(self, at.joint(k), at.of_recording(column, number), percent, number)
 
 
 class RecordingOffset(Effect):
@@ -157,14 +157,14 @@ class RecordingOffset(Effect):
     name, cause = "recording-offset", OFFSET
     sentence = "The offset of the torque of joint {joint} differs by {size} of its torque (rms)"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("recording_offset_percent")
         for k in at.driven:
             column = (
                 percent / 100 * at.own(k, [np.full(len(tau), at.rms[k]) for tau in at.predicted])[..., None]
             )
             for number in range(len(at.parts)):
-                yield Column(self, at.joint(k), at.of_recording(column, number), percent, number)
+                yield EffectColumn(self, at.joint(k), at.of_recording(column, number), percent, number)
 
 
 class RecordingDelay(Effect):
@@ -173,9 +173,9 @@ class RecordingDelay(Effect):
     name, cause, unit = "recording-delay", DELAY, "ms"
     sentence = "The torque of joint {joint} is late by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         ms = at.accuracy.of("recording_delay_ms")
         for k in at.driven:
             column = ms / 1e3 * delayed(at, k)[..., None]
             for number in range(len(at.parts)):
-                yield Column(self, at.joint(k), at.of_recording(column, number), ms, number)
+                yield EffectColumn(self, at.joint(k), at.of_recording(column, number), ms, number)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from ..cause import Cause
-from .effect import SLOW, Column, Effect, Linearization
+from .effect import SLOW, Effect, EffectColumn, Linearization
 
 MISSING = Cause(
     "missing-term",
@@ -47,7 +47,7 @@ class Warming(Effect):
     sentence = "Friction of {joint} changes by {size} during a recording"
     unchecked = "warming of the friction of joint {joint}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_warming_percent")
         profiles = (lambda x: x - 0.5, lambda x: np.exp(-4 * x) - (1 - np.exp(-4)) / 4)
         for k in at.driven:
@@ -55,7 +55,7 @@ class Warming(Effect):
                 at.own(k, [f[:, k] * profile(x[:, 0]) for f, x in zip(at.friction, at.progress, strict=True)])
                 for profile in profiles
             ]
-            yield Column(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
 
 
 class LoadFriction(Effect):
@@ -64,21 +64,21 @@ class LoadFriction(Effect):
     name, cause, of_model, together = "load-friction", MISSING, True, True
     sentence = "Friction of {joint} follows its load, by {size} of the torque carried"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_load_percent")
         for k in at.driven:
             carried = [np.abs(tau[:, k] - f[:, k]) for tau, f in zip(at.predicted, at.friction, strict=True)]
             column = at.own(k, [load * smooth_sign(at, k, part) for part, load in enumerate(carried)])
-            yield Column(self, at.joint(k), percent / 100 * column[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * column[..., None], percent)
 
 
-class FrictionCurve(Effect):
+class CurvedFriction(Effect):
     """Friction that rises towards standstill, and whose viscous part is curved."""
 
     name, cause, of_model, together = "friction-curve", MISSING, True, True
     sentence = "Friction of {joint} is not viscous and Coulomb: it is off by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_curve_percent")
         for k in at.driven:
             size, u = mean_friction(at, k), [v[:, k] / at.top_speed[k] for v in at.speed]
@@ -90,7 +90,7 @@ class FrictionCurve(Effect):
                 ],
             )
             curved = at.own(k, [size * x * np.abs(x) for x in u])
-            yield Column(self, at.joint(k), percent / 100 * np.stack([slow, curved], axis=2), percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * np.stack([slow, curved], axis=2), percent)
 
 
 class LateReversal(Effect):
@@ -99,7 +99,7 @@ class LateReversal(Effect):
     name, cause, unit, together = "reversal", LATE, "ms", True
     sentence = "Friction of {joint} follows reversals of its motion {size} late"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         ms = at.accuracy.of("reversal_ms")
         friction = at.rows(at.friction)
         edges = np.cumsum([0, *at.problem.row_counts])
@@ -110,7 +110,7 @@ class LateReversal(Effect):
                 if last - first > 3:
                     curve = CubicSpline(time[number], friction[first:last, k])
                     column[first:last, k, 0] = -ms / 1e3 * curve(time[number], 1)
-            yield Column(self, at.joint(k), column, ms)
+            yield EffectColumn(self, at.joint(k), column, ms)
 
 
 class Offset(Effect):
@@ -119,17 +119,17 @@ class Offset(Effect):
     name, cause, of_model = "offset", MISSING, True
     sentence = "A constant torque acts at joint {joint}, of {size} of its torque (rms)"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("offset_percent")
         for k in at.driven:
             column = at.own(k, [np.full(len(tau), at.rms[k]) for tau in at.predicted])
-            yield Column(self, at.joint(k), percent / 100 * column[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * column[..., None], percent)
 
     def remedy(self) -> str:
         return "Write offset = true in [friction]."
 
 
-class Spring(Effect):
+class PositionTorque(Effect):
     """A torque proportional to position."""
 
     name, cause, of_model = "spring", MISSING, True
@@ -138,16 +138,16 @@ class Spring(Effect):
     def remedy(self) -> str:
         return 'Write [[robot.efforts]] law = "spring", or "known" for a cable, with the joint.'
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("spring_percent")
         for k in () if at.robot.floating_base else at.driven:
             q = [q[:, k] for q in at.position]
             mean, spread = np.concatenate(q).mean(), np.concatenate(q).std() + 1e-12
             column = at.own(k, [at.rms[k] * (x - mean) / spread for x in q])
-            yield Column(self, at.joint(k), percent / 100 * column[..., None], percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * column[..., None], percent)
 
 
-class Ripple(Effect):
+class TurnRipple(Effect):
     """A torque that repeats with each turn."""
 
     name, cause, of_model = "ripple", MISSING, True
@@ -156,13 +156,13 @@ class Ripple(Effect):
     def remedy(self) -> str:
         return 'Write [[robot.efforts]] law = "ripple" with the joint.'
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("ripple_percent")
         for k in () if at.robot.floating_base else at.driven:
             columns = [
                 at.own(k, [at.rms[k] * wave(q[:, k]) for q in at.position]) for wave in (np.sin, np.cos)
             ]
-            yield Column(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
+            yield EffectColumn(self, at.joint(k), percent / 100 * np.stack(columns, axis=2), percent)
 
 
 class RecordingFriction(Effect):
@@ -171,9 +171,9 @@ class RecordingFriction(Effect):
     name, cause = "recording-friction", WARMING
     sentence = "Friction of joint {joint} differs by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("recording_friction_percent")
         for k in at.driven:
             column = percent / 100 * at.own(k, [f[:, k] for f in at.friction])[..., None]
             for number in range(len(at.parts)):
-                yield Column(self, at.joint(k), at.of_recording(column, number), percent, number)
+                yield EffectColumn(self, at.joint(k), at.of_recording(column, number), percent, number)

@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Vector
 from ..case import mapped
 from ..cause import Cause
-from .effect import Column, Effect, Linearization
+from .effect import Effect, EffectColumn, Linearization
 from .friction import MISSING
 
 DEGREE = np.pi / 180
@@ -53,18 +53,18 @@ def turning(at: Linearization) -> Iterator[tuple[int, int]]:
             yield number, k
 
 
-class Zero(Effect):
+class ZeroOffset(Effect):
     """An offset of each revolute joint."""
 
     name, cause, unit = "zero", ZERO, "deg"
     sentence = "The zero of joint {joint} is off by {size}"
     unchecked = "the zero of joint {joint}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg = at.accuracy.of("zero_deg")
         for number, k in turning(at):
             column = at.shifted(number, lambda _: (1.0, 0.0, 0.0))
-            yield Column(self, at.robot.joints[k], deg * DEGREE * column[..., None], deg)
+            yield EffectColumn(self, at.robot.joints[k], deg * DEGREE * column[..., None], deg)
 
 
 class RecordingZero(Effect):
@@ -73,12 +73,14 @@ class RecordingZero(Effect):
     name, cause, unit = "recording-zero", ZERO, "deg"
     sentence = "The zero of joint {joint} differs by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg = at.accuracy.of("recording_zero_deg")
         for number, k in turning(at):
             column = deg * DEGREE * at.shifted(number, lambda _: (1.0, 0.0, 0.0))[..., None]
             for recording in range(len(at.parts)):
-                yield Column(self, at.robot.joints[k], at.of_recording(column, recording), deg, recording)
+                yield EffectColumn(
+                    self, at.robot.joints[k], at.of_recording(column, recording), deg, recording
+                )
 
 
 class Eccentricity(Effect):
@@ -87,7 +89,7 @@ class Eccentricity(Effect):
     name, cause, unit = "eccentricity", ZERO, "deg"
     sentence = "The encoder of joint {joint} errs by {size} with each turn"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg = at.accuracy.of("eccentricity_deg")
         for number, k in turning(at):
             columns = []
@@ -99,7 +101,7 @@ class Eccentricity(Effect):
                     return s, c * v, c * a - s * v**2
 
                 columns.append(at.shifted(number, wave))  # type: ignore[arg-type]
-            yield Column(self, at.robot.joints[k], deg * DEGREE * np.stack(columns, axis=2), deg)
+            yield EffectColumn(self, at.robot.joints[k], deg * DEGREE * np.stack(columns, axis=2), deg)
 
 
 class Elasticity(Effect):
@@ -108,7 +110,7 @@ class Elasticity(Effect):
     name, cause, unit, of_model = "elasticity", ELASTIC, "deg", True
     sentence = "Joint {joint} yields under its torque, by {size} (rms)"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg = at.accuracy.of("elasticity_deg")
         for number, k in turning(at):
             if at.load(0, k) is None:
@@ -121,7 +123,7 @@ class Elasticity(Effect):
                 return -load, -rate, -np.gradient(rate, time)
 
             column = at.shifted(number, behind)  # type: ignore[arg-type]
-            yield Column(self, at.robot.joints[k], deg * DEGREE * column[..., None], deg)
+            yield EffectColumn(self, at.robot.joints[k], deg * DEGREE * column[..., None], deg)
 
 
 class MotionCoupling(Effect):
@@ -130,7 +132,7 @@ class MotionCoupling(Effect):
     name, cause = "coupling", MISSING
     sentence = "Joint {joint} moves with the joint before it, by {size} of its motion"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("coupling_percent")
         if at.robot.closure is not None:
             return
@@ -142,7 +144,7 @@ class MotionCoupling(Effect):
                     return q[:, k - 1], v[:, k - 1], a[:, k - 1]
 
                 column = at.shifted(number, neighbour)  # type: ignore[arg-type]
-                yield Column(self, at.robot.joints[k], percent / 100 * column[..., None], percent)
+                yield EffectColumn(self, at.robot.joints[k], percent / 100 * column[..., None], percent)
 
 
 class Tilt(Effect):
@@ -153,7 +155,7 @@ class Tilt(Effect):
     unchecked = "the tilt of the base (direction of gravity)"
     step = 1e-3
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg, model = at.accuracy.of("base_deg"), at.robot.model
         gravity = np.array(model.gravity.linear)
         size = float(np.linalg.norm(gravity))
@@ -164,7 +166,7 @@ class Tilt(Effect):
             tilted = model.copy()
             tilted.gravity.linear = gravity + self.step * size * across
             columns.append(at.rows(at.difference(at.with_model(tilted), self.step)))
-        yield Column(self, "", deg * DEGREE * np.stack(columns, axis=2), deg)
+        yield EffectColumn(self, "", deg * DEGREE * np.stack(columns, axis=2), deg)
 
 
 class Placement(Effect):
@@ -190,14 +192,14 @@ class Placement(Effect):
         return range(1, model.nv if plain else 1)
 
 
-class Length(Placement):
+class JointPlace(Placement):
     """Translations of a joint's placement."""
 
     name, unit = "length", "mm"
     sentence = "The place of joint {joint} differs from the description by {size}"
     unchecked = "the geometry: the place of joint {joint} in the description"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         mm, percent = at.accuracy.of("length_mm"), at.accuracy.of("length_percent")
         for k in self.joints(at) if mm or percent else ():
             place = np.array(at.robot.model.jointPlacements[k + 1].translation)
@@ -205,7 +207,7 @@ class Length(Placement):
             columns = [size / 1e3 * self.moved(at, k, np.zeros(3), axis) for axis in np.eye(3)]
             shown = [column for column in columns if np.abs(column).max() > NOTHING * at.rms.max()]
             if shown:
-                yield Column(self, at.robot.joints[k], np.stack(shown, axis=2), size)
+                yield EffectColumn(self, at.robot.joints[k], np.stack(shown, axis=2), size)
 
 
 class Axis(Placement):
@@ -215,14 +217,14 @@ class Axis(Placement):
     sentence = "The axis of joint {joint} differs from the description by {size}"
     unchecked = "the axis of joint {joint} in the description"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         deg = at.accuracy.of("axis_deg")
         for k in self.joints(at) if deg else ():
             across = np.linalg.svd(at.robot.tree.axis[k][None])[2][1:]
             columns = [deg * DEGREE * self.moved(at, k, axis, np.zeros(3)) for axis in across]
             shown = [column for column in columns if np.abs(column).max() > NOTHING * at.rms.max()]
             if shown:
-                yield Column(self, at.robot.joints[k], np.stack(shown, axis=2), deg)
+                yield EffectColumn(self, at.robot.joints[k], np.stack(shown, axis=2), deg)
 
 
 def faster(at: Linearization) -> np.ndarray:
@@ -232,17 +234,17 @@ def faster(at: Linearization) -> np.ndarray:
     return at.rows(at.difference(other, step))
 
 
-class Clock(Effect):
+class ClockRate(Effect):
     """The rate of the clock."""
 
     name, cause = "clock", CLOCK
     sentence = "The clock's rate is off by {size}"
     unchecked = "the rate of the clock"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("clock_percent")
         if not at.robot.floating_base:
-            yield Column(self, "", percent / 100 * faster(at)[..., None], percent)
+            yield EffectColumn(self, "", percent / 100 * faster(at)[..., None], percent)
 
 
 class RecordingClock(Effect):
@@ -251,10 +253,10 @@ class RecordingClock(Effect):
     name, cause = "recording-clock", CLOCK
     sentence = "The clock's rate differs by {size}"
 
-    def columns(self, at: Linearization) -> Iterator[Column]:
+    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("recording_clock_percent")
         if at.robot.floating_base:
             return
         column = percent / 100 * faster(at)[..., None]
         for number in range(len(at.parts)):
-            yield Column(self, "", at.of_recording(column, number), percent, number)
+            yield EffectColumn(self, "", at.of_recording(column, number), percent, number)
