@@ -76,4 +76,4 @@ RECORDING_EFFECTS: tuple[Effect, ...] = (
 )
 """Effects that differ between recordings."""
 
-__all__ = ["EFFECTS", "RECORDING_EFFECTS", "Column", "Effect", "Linearization"]
+__all__ = ["EFFECTS", "RECORDING_EFFECTS", "Effect", "EffectColumn", "Linearization"]
