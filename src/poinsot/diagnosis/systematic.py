@@ -18,7 +18,7 @@ so is `std`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -542,15 +542,24 @@ class SystematicUncertainty:
     def fit(self) -> SystematicFit:
         return SystematicFit.of(self.problem, self.theta, self.estimated, self.clip, self.removed)
 
-    @property
+    @cached_property
     def covariance(self) -> Matrix:
-        """(b, b) of the base values."""
-        return self.fit.covariance
+        """(b, b) of the base values; 0, so that only chance counts, where wrong data overflow."""
+        size = len(self.estimated)
+        return self._finite(lambda: self.fit.covariance, np.zeros((size, size)))
 
-    @property
+    @cached_property
     def between_blocks(self) -> Vector:
         """(b,) as of `SystematicFit`."""
-        return self.fit.between_blocks
+        return self._finite(lambda: self.fit.between_blocks, np.zeros(len(self.estimated)))
+
+    def _finite(self, compute: Callable[[], np.ndarray], otherwise: np.ndarray) -> np.ndarray:
+        try:
+            with np.errstate(all="ignore"):
+                found = compute()
+        except np.linalg.LinAlgError:
+            return otherwise
+        return found if np.isfinite(found).all() else otherwise
 
 
 def _noise(problem: InverseDynamics) -> Vector:
