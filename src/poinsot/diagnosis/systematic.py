@@ -27,6 +27,7 @@ import numpy as np
 from scipy import special
 
 from ..arrays import JointSamples, Matrix, Vector
+from ..estimate.uncertainty import raised
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
@@ -410,10 +411,12 @@ class SystematicFit:
 
     @cached_property
     def covariance(self) -> Matrix:
-        """(b, b) of the base values, with `variances` on its diagonal and correlations of the posterior."""
-        C = self.posterior[1][: self.b, : self.b]
-        scale = np.sqrt(self.variances / np.maximum(np.diag(C), 1e-300))
-        return np.asarray(C * np.outer(scale, scale))
+        """(b, b) of the base values, with at least `variances` on its diagonal."""
+        own = slice(None, self.b)
+        shift = self.theta * self.norms - self.joint[0][own]
+        chance = np.maximum(self.posterior[0][own], self.without_effects)
+        C = raised(self.posterior[1][own, own], chance) + np.outer(shift, shift)
+        return np.asarray(C / np.outer(self.norms, self.norms))
 
     # size of residuals
 

@@ -143,12 +143,26 @@ def combined(table: Uncertainty) -> Matrix:
     C = by_chance(table)
     if table.systematic is not None:
         wider = table.systematic.covariance
-        spread = np.diag(wider)
-        larger = spread if C is None else np.maximum(np.diag(C), spread)
-        scale = np.sqrt(larger / np.maximum(spread, 1e-300))
-        C = wider * np.outer(scale, scale)
+        C = wider if C is None else raised(wider, np.diag(C))
     rows = (C, table.model, table.description)
     return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
+
+
+def raised(C: Matrix, least: Vector) -> Matrix:
+    """(b, b) C with variances of at least `least` (b,), and close to it in what C determines well.
+
+    A variance is raised along what the parameter moves with, c c^T with c its column of C: a factor on each parameter
+    would undo that errors of several cancel in a torque.
+    """
+    total = C.copy()
+    spread = np.diag(C)
+    for k in np.argsort(-least / np.maximum(spread, 1e-300)):
+        missing = least[k] - total[k, k]
+        if missing > 0 and spread[k] > 0:
+            total += missing / spread[k] ** 2 * np.outer(C[k], C[k])
+        elif missing > 0:
+            total[k, k] += missing
+    return total
 
 
 def without_systematic(table: Uncertainty) -> Matrix:

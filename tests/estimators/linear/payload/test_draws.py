@@ -70,7 +70,7 @@ def test_white_noise_gives_what_least_squares_says():
     found = problem(drawn(0, white=0.05), robot=KNOWN)
     estimate = PayloadIdentification(resampling=Resampling(block_s=0.3)).solve(found)
     expected = LeastSquares("per-joint").solve(found).white_std
-    assert np.median(estimate.std / expected) == pytest.approx(1.0, abs=0.12)
+    assert np.median(estimate.coloured_std / expected) == pytest.approx(1.0, abs=0.12)
 
 
 def test_the_draws_are_those_of_the_seed():
