@@ -113,7 +113,8 @@ def run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray]:
     tau = tau + v * damping / np.maximum(v.std(axis=0), 1e-3) + dry * np.sign(v)
     signals = poinsot.Signals(time, case.robot.joints, q, v, a, tau + noise(case, size, len(time), rng))
     method = poinsot.SemidefiniteLeastSquares(prior_std=case.std, prior_direction_deg=case.direction_deg)
-    full = method.solve(poinsot.inverse_dynamics(case.robot, signals)).full_parameters
+    problem = poinsot.inverse_dynamics(case.robot, signals, accuracy=poinsot.Accuracy(exact=True))
+    full = method.solve(problem).full_parameters
     truth = np.array([inertia.toDynamicParameters() for inertia in list(model.inertias)[1:]])
     low, high = full.interval[: truth.size].T
     inside = (low <= truth.ravel()) & (truth.ravel() <= high)

@@ -108,7 +108,7 @@ def diagnose(estimate: Estimate, systematic: SystematicUncertainty | None = None
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
     loads = () if problem.attachment is None else (LoadGains(),)
-    case = Examination(estimate, problem, fitted=None if systematic is None else systematic.fit)
+    case = Examination(estimate, problem, fitted=systematic)
     return examined(estimate, look_at(case, (*checks(), *loads)))
 
 

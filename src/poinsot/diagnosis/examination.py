@@ -14,7 +14,7 @@ from ..recording import Recording
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from .case import LARGEST_SAMPLES, DenseRows, Solved, at_rows, recorded, solve, thinned
-from .systematic import SystematicFit
+from .systematic import SystematicFit, SystematicUncertainty
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Examination:
     Args:
         changed: the decimated problem with a defect removed; None: as the project declares it.
         solution: solution of `changed`. counted: (n,) effective rows, common to log-likelihoods that are compared.
-        fitted: parameters and systematic effects together, if the estimator has fitted them.
+        fitted: systematic errors of the estimate, if its estimator knows them.
     """
 
     estimate: Any
@@ -32,7 +32,7 @@ class Examination:
     changed: InverseDynamics | None = None
     solution: Solved | None = None
     counted: Vector | None = None
-    fitted: SystematicFit | None = None
+    fitted: SystematicUncertainty | None = None
     explained: list[Any] = field(default_factory=list)
     """The explanation that was accepted, if one was (`explanations.Explained`)."""
     spoiled: set[int] = field(default_factory=set)
@@ -71,7 +71,9 @@ class Examination:
     @cached_property
     def systematic(self) -> SystematicFit:
         """The declared problem with systematic effects."""
-        return self.fitted or SystematicFit.of(self.problem, self.declared.theta)
+        if self.fitted is not None:
+            return self.fitted.fit
+        return SystematicFit.of(self.problem, self.declared.theta)
 
     def without(self, solved: Solved) -> Examination:
         """The same estimate with a defect removed: `solved` replaces the solution of the declared problem."""

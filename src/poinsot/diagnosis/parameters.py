@@ -27,8 +27,8 @@ FEWEST_RECORDINGS = 4
 
 SPREAD_NOT_KNOWN = Unchecked(
     "how parameters differ from recording to recording",
-    f"{FEWEST_RECORDINGS} recordings are needed that each determine all of them; intervals hold for these recordings, "
-    "and friction on another day varies more",
+    f"{FEWEST_RECORDINGS} recordings are needed that each determine all of them; the interval of the next one is that "
+    "of blocks of these recordings, and friction on another day varies more",
 )
 
 
@@ -199,7 +199,8 @@ class Filters(Check):
     causes = (
         Cause(
             "filter-choice",
-            "Parameters depend on the filter by more than chance; their intervals include it.",
+            "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
+            "intervals include it.",
             "Use the filters that `poinsot inspect` proposes; record a more exciting motion, or finer positions.",
             symptom=True,
         ),
@@ -207,7 +208,7 @@ class Filters(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         estimate = case.estimate
-        if estimate.next_recording_std is None:
+        if estimate.parameters.uncertainty.recordings is None:
             yield SPREAD_NOT_KNOWN
         b = std_of(estimate.parameters.uncertainty.model)
         if b is None:
@@ -228,8 +229,8 @@ class Filters(Check):
         name = estimate.names[worst]
         yield self.causes[0].finding(
             Severity.warning if grave[worst] else Severity.note,
-            f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band or "
-            "with twice the cutoff. Intervals include it: the standard deviation of "
+            f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band, with "
+            "twice the cutoff or between halves of the recording. Intervals include it: the standard deviation of "
             f"{name} is {estimate.std[worst]:.2g} {estimate.units[worst]}, of which noise makes {chance[worst]:.2g}.",
             'Keep to cutoff_hz = "auto" and decimate_hz = "auto", and record a more exciting motion.',
             name,

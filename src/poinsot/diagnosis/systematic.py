@@ -18,16 +18,18 @@ so is `std`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import special
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate.uncertainty import raised
+from ..exceptions import PoinsotError
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
@@ -60,6 +62,9 @@ COLUMN_COST = 0.002
 """Part of the squared error that a column costs: of two effects that predict alike the simpler is named."""
 
 MOST_NAMED = 6
+
+FEW = 5.0
+"""Equations a parameter below which blocks are left out to first order only."""
 
 RIDGE = 1e-9
 """Information on parameters, relative to that of the rows."""
@@ -370,8 +375,15 @@ class SystematicFit:
         G = np.array([M.T @ M for M in parts])
         whole, P = G.sum(axis=0), self.information[columns]
         prior = np.diag(P + 1e-300) + self._relative(columns)
+        S = np.linalg.inv(whole[:-1, :-1] + prior + RIDGE * np.diag(np.diag(whole)[:-1] * (columns < self.b)))
+        x = S @ (whole[:-1, -1] + P * self.means[columns])
         found = []
         for block in G if count > 1 else ():
+            score = block[:-1, -1] - block[:-1, :-1] @ x
+            if self.y.size < FEW * self.b:
+                # without a block the rest determines hardly anything: to first order
+                found.append(x - S @ score)
+                continue
             H = (whole - block)[:-1, :-1]
             H = H + prior + RIDGE * np.diag(np.diag(whole)[:-1] * (columns < self.b))
             found.append(np.linalg.solve(H, (whole - block)[:-1, -1] + P * self.means[columns]))
@@ -380,7 +392,7 @@ class SystematicFit:
         # few blocks determine a variance poorly: the ratio of quantiles
         factor = (special.stdtrit(count - 1, 0.975) / NORMAL_95) ** 2
         # what the prior contributes does not change between blocks
-        held = np.einsum("ij, jk, ki -> i", S := np.linalg.inv(whole[:-1, :-1] + prior), prior, S)
+        held = np.einsum("ij, jk, ki -> i", S, prior, S)
         return np.asarray((count - 1) * factor * np.var(found, axis=0) + held)
 
     @cached_property
@@ -531,6 +543,10 @@ class SystematicFit:
         return Named(group, signed * column.size, std * column.size, size, z, gain, share)
 
 
+_FITS: WeakKeyDictionary[InverseDynamics, dict[Hashable, SystematicFit]] = WeakKeyDictionary()
+"""The last fit of each problem."""
+
+
 @dataclass(frozen=True, eq=False)
 class SystematicUncertainty:
     """`SystematicFit` of an estimate, computed where it is first needed; arguments as of `SystematicFit.of`."""
@@ -543,26 +559,31 @@ class SystematicUncertainty:
 
     @cached_property
     def fit(self) -> SystematicFit:
-        return SystematicFit.of(self.problem, self.theta, self.estimated, self.clip, self.removed)
+        # a viewer solves one problem many times, with other priors of bodies
+        known = _FITS.setdefault(self.problem, {})
+        key = self.theta.tobytes(), self.estimated.tobytes(), self.clip, tuple(self.removed.items())
+        if key not in known:
+            known.clear()
+            known[key] = SystematicFit.of(self.problem, self.theta, self.estimated, self.clip, self.removed)
+        return known[key]
 
     @cached_property
-    def covariance(self) -> Matrix:
-        """(b, b) of the base values; 0, so that only chance counts, where wrong data overflow."""
-        size = len(self.estimated)
-        return self._finite(lambda: self.fit.covariance, np.zeros((size, size)))
+    def covariance(self) -> Matrix | None:
+        """(b, b) of the base values; None for too few samples, and data that overflow."""
+        return self._finite(lambda: self.fit.covariance)
 
     @cached_property
-    def between_blocks(self) -> Vector:
-        """(b,) as of `SystematicFit`."""
-        return self._finite(lambda: self.fit.between_blocks, np.zeros(len(self.estimated)))
+    def between_blocks(self) -> Vector | None:
+        """(b,) as of `SystematicFit`; None as of `covariance`."""
+        return self._finite(lambda: self.fit.between_blocks)
 
-    def _finite(self, compute: Callable[[], np.ndarray], otherwise: np.ndarray) -> np.ndarray:
+    def _finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"):
                 found = compute()
-        except np.linalg.LinAlgError:
-            return otherwise
-        return found if np.isfinite(found).all() else otherwise
+        except (PoinsotError, np.linalg.LinAlgError):
+            return None
+        return found if np.isfinite(found).all() else None
 
 
 def _noise(problem: InverseDynamics) -> Vector:

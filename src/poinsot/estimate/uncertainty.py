@@ -90,13 +90,13 @@ class SystematicErrors(Protocol):
     """Systematic errors of b parameters, computed where they are first needed."""
 
     @property
-    def covariance(self) -> Matrix:
-        """(b, b) with what is by chance."""
+    def covariance(self) -> Matrix | None:
+        """(b, b) with what is by chance; None: these recordings do not determine them."""
         ...
 
     @property
-    def between_blocks(self) -> Vector:
-        """(b,) variances of the parameters of one more recording, from differences between blocks of these."""
+    def between_blocks(self) -> Vector | None:
+        """(b,) variances of the parameters of one more recording, from differences between blocks of these, or None."""
         ...
 
 
@@ -111,7 +111,7 @@ class Uncertainty(Brief):
         correlation: noise of the readings with their correlation in time, in place of `readings` unless `is_white`.
         systematic: with systematic errors of laboratory and model, and differences between blocks of the recordings; it
             contains what is by chance.
-        model: change of the values beyond chance with the choice of the filter.
+        model: change of the values beyond chance with the choice of the filter, or between halves of the recording.
         description: errors of the robot's description.
         recordings: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96; parameters
             differ between recordings (friction from day to day), which `std` does not contain. With fewer than four
@@ -141,8 +141,7 @@ def combined(table: Uncertainty) -> Matrix:
     Of what is by chance and of `systematic`, which contains it, each parameter has the larger variance.
     """
     C = by_chance(table)
-    if table.systematic is not None:
-        wider = table.systematic.covariance
+    if table.systematic is not None and (wider := table.systematic.covariance) is not None:
         C = wider if C is None else raised(wider, np.diag(C))
     rows = (C, table.model, table.description)
     return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
@@ -156,7 +155,7 @@ def raised(C: Matrix, least: Vector) -> Matrix:
     """
     total = C.copy()
     spread = np.diag(C)
-    for k in np.argsort(-least / np.maximum(spread, 1e-300)):
+    for k in np.argsort(spread - least):
         missing = least[k] - total[k, k]
         if missing > 0 and spread[k] > 0:
             total += missing / spread[k] ** 2 * np.outer(C[k], C[k])
@@ -249,9 +248,9 @@ class EstimatedParameters(ParameterColumns):
         if table.recordings is not None:
             # recordings that differ have large residuals, and so perhaps large standard deviations
             return np.maximum(table.recordings, self.std)
-        if table.systematic is None:
+        if table.systematic is None or (more := table.systematic.between_blocks) is None:
             return None
-        return np.sqrt(self.std**2 + table.systematic.between_blocks)
+        return np.sqrt(self.std**2 + more)
 
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:

@@ -29,8 +29,14 @@ def signals_of(theta, rng, position_std=1e-6, step=0.0, seconds=15.0, filters=(2
     return ButterworthDecimation(*filters, decimation_order=4).apply(recording)
 
 
-def solved(*signals):
-    return poinsot.LeastSquares().solve(poinsot.inverse_dynamics(ARM, list(signals)))
+def solved(*signals, exact=True):
+    accuracy = poinsot.Accuracy(exact=exact)
+    return poinsot.LeastSquares().solve(poinsot.inverse_dynamics(ARM, list(signals), accuracy=accuracy))
+
+
+def of_filters(estimate):
+    """Standard deviations due to the choice of the filter."""
+    return estimate.parameters.uncertainty.model
 
 
 def missed(estimate, theta):
@@ -51,12 +57,13 @@ def test_intervals_hold_the_truth_where_the_filter_lets_noise_in(position_std, s
     within, by_chance, growth = [], [], []
     for seed in range(5):
         estimate = solved(signals_of(theta, np.random.default_rng(seed), position_std, step))
-        error, b = np.abs(missed(estimate, theta)), estimate.systematic_std
-        chance = np.sqrt(estimate.std**2 - b**2)
-        np.testing.assert_allclose(np.minimum(chance, estimate.coloured_std), chance, rtol=0.5)
+        error, b = np.abs(missed(estimate, theta)), of_filters(estimate)
+        chance = estimate.coloured_std
+        # blocks may say more than the correlation of the residuals
+        assert np.all(estimate.std**2 > 0.99 * (chance**2 + b**2))
         within.append(error < 1.96 * estimate.std)
         by_chance.append(error < 1.96 * chance)
-        growth.append(estimate.std / chance)
+        growth.append(np.hypot(chance, b) / chance)
     # 125 intervals, four binomial standard deviations of 1.9 % below 95 %
     assert np.mean(within) > 0.875
     if biased:
@@ -72,19 +79,19 @@ def test_a_wide_band_is_found_and_named():
     estimate = solved(signals_of(theta, np.random.default_rng(0), 3e-3, filters=(60, 20)))
     (finding,) = (each for each in estimate.findings if each.cause == "filter-choice")
     place = estimate.names.index(finding.where)
-    assert estimate.systematic_std[place] > 0.7 * estimate.std[place]
+    assert of_filters(estimate)[place] > 0.7 * estimate.std[place]
     assert "Intervals include it" in finding.message
     assert 'cutoff_hz = "auto"' in finding.remedy
     row = identify_json(estimate)["parameters"][place]
     assert row["std_systematic"] == estimate.systematic_std[place]
-    assert row["std_next_recording"] is None
+    assert row["std_next_recording"] >= row["std"]
 
 
 def test_signals_without_their_filter_are_repeated_with_half_the_band():
     theta = model_parameters(ARM, **FRICTION)
     signals = signals_of(theta, np.random.default_rng(0), 3e-3, filters=(60, 20))
     bare = replace(signals, method=None, recording=None)
-    assert np.count_nonzero(solved(bare).systematic_std) > 3
+    assert np.count_nonzero(of_filters(solved(bare))) > 3
 
 
 def test_a_drift_within_the_recording_is_part_of_it():
@@ -92,11 +99,11 @@ def test_a_drift_within_the_recording_is_part_of_it():
     rng = np.random.default_rng(4)
     warm = {name: value * (1.25 if name[:2] == "fc" else 1.0) for name, value in FRICTION.items()}
     halves = [signals_of(model_parameters(ARM, **each), rng) for each in (FRICTION, warm)]
-    estimate = solved(*halves)
+    estimate = solved(*halves, exact=False)
     for joint in range(1, 4):
         k = estimate.names.index(f"fc{joint}")
         assert abs(1.125 - estimate.values[k]) < 1.96 * estimate.std[k]
-        # half of the difference
+        # half of the difference, and no more than all of it
         assert 0.05 < estimate.systematic_std[k] < 0.25
 
 
@@ -114,12 +121,14 @@ def test_the_next_value_is_within_its_interval(recordings):
         std = np.exp(0.3 * rng.normal(size=(recordings, k)))
         found = 7.0 + ratio * rng.normal(size=(recordings, k)) + std * rng.normal(size=(recordings, k))
         center = np.sum(found / std**2, axis=0) / np.sum(1 / std**2, axis=0)
-        inside = np.abs(7.0 + ratio * rng.normal(size=k) - center) < 1.96 * predictive_std(found, std, center)
+        inside = (
+            np.abs(7.0 + ratio * rng.normal(size=k) - center) < 1.96 * predictive_std(found, std, center)[1]
+        )
         assert 0.93 < np.mean(inside) < 0.97
     # equal recordings: the interval is never too short
     found = 7.0 + std * rng.normal(size=std.shape)
     center = np.sum(found / std**2, axis=0) / np.sum(1 / std**2, axis=0)
-    assert np.mean(np.abs(7.0 - center) < 1.96 * predictive_std(found, std, center)) > 0.95
+    assert np.mean(np.abs(7.0 - center) < 1.96 * predictive_std(found, std, center)[1]) > 0.95
 
 
 @pytest.mark.parametrize("recordings", [4, pytest.param(6, marks=pytest.mark.slow)])
@@ -140,7 +149,7 @@ def test_the_friction_of_the_next_recording_of_a_fleet_is_within_its_interval(re
         seen = np.isin(estimate.kinds, ("viscous", "coulomb"))
         error = np.abs(missed(estimate, drawn[-1]))[seen]
         within.append(error < 1.96 * estimate.next_recording_std[seen])
-        by_std.append(error < 1.96 * estimate.std[seen])
+        by_std.append(error < 1.96 * estimate.coloured_std[seen])
         assert np.all(estimate.next_recording_std >= estimate.std)
     # 72 parameters, three binomial standard deviations of 2.6 % below 95 %
     assert 0.87 < np.mean(within)
@@ -148,9 +157,8 @@ def test_the_friction_of_the_next_recording_of_a_fleet_is_within_its_interval(re
     assert "std next" in str(estimate)
 
 
-def test_three_recordings_do_not_say_it():
+def test_of_three_recordings_it_comes_from_blocks():
     theta = model_parameters(ARM, **FRICTION)
     estimate = solved(*(signals_of(theta, np.random.default_rng(k), seconds=8.0) for k in range(3)))
-    assert estimate.next_recording_std is None
-    assert "std next" not in str(estimate)
+    assert np.all(estimate.next_recording_std > estimate.std)
     assert any("from recording to recording" in each.what for each in estimate.unchecked)

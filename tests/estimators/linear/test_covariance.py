@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
+from poinsot.estimate.uncertainty import without_systematic
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
@@ -59,6 +60,11 @@ def simulate(setting, method, noise, seed=0, runs=RUNS):
     return np.array([e.values for e in estimates]) - values, estimates
 
 
+def chance(estimate):
+    """Standard deviations without systematic errors, which simulated noise does not have."""
+    return np.sqrt(np.diag(without_systematic(estimate.parameters.uncertainty)))
+
+
 def coverage(errors, std):
     return float(np.mean(np.abs(errors) <= 1.959964 * np.array(std)))
 
@@ -82,9 +88,10 @@ def test_normalized_errors_are_chi_square(white_runs):
     b = errors.shape[1]
     sizes = []
     for error, estimate in zip(errors, estimates, strict=True):
-        if estimate.std_kind == "white":  # only then is `covariance` that of Eq. 6
+        if estimate.std_kind == "white":
             variance = np.sum(estimate.fit.residuals**2) / (estimate.rows - b)
-            sizes.append(error @ np.linalg.solve(estimate.covariance / variance, error))
+            covariance = estimate.parameters.uncertainty.readings  # that of Eq. 6
+            sizes.append(error @ np.linalg.solve(covariance / variance, error))
     assert len(sizes) > 0.9 * RUNS
     low, high = stats.chi2.ppf([0.005, 0.995], b * len(sizes))
     assert low <= sum(sizes) <= high
@@ -103,7 +110,8 @@ def test_the_variance_of_eq_7_is_unbiased(white_runs):
 def test_white_intervals_cover(white_runs):
     errors, estimates = white_runs
     assert LOW <= coverage(errors, [e.white_std for e in estimates]) <= HIGH
-    assert LOW <= coverage(errors, [e.std for e in estimates]) <= HIGH
+    assert LOW <= coverage(errors, [chance(e) for e in estimates]) <= HIGH
+    assert np.all([e.std >= chance(e) for e in estimates])
     # the coloured ones, which have to find out that there is no colour, do so too
     assert LOW <= coverage(errors, [e.coloured_std for e in estimates]) <= HIGH
 
@@ -124,17 +132,17 @@ def test_joints_of_different_noise_are_covered_too(setting):
     errors, estimates = simulate(setting, LeastSquares(), noise, seed=2, runs=FEW)
     second = [k for k, name in enumerate(estimates[0].names) if name[-1] == "2" and name[:2] in ("fv", "fc")]
     assert coverage(errors[:, second], [e.white_std[second] for e in estimates]) > 0.999  # far too wide
-    assert WIDE_LOW <= coverage(errors, [e.std for e in estimates]) <= WIDE_HIGH
+    assert WIDE_LOW <= coverage(errors, [chance(e) for e in estimates]) <= WIDE_HIGH
     # the quiet joint's residuals also carry what the noisy one does to shared parameters: wide rather than narrow
-    assert coverage(errors[:, second], [e.std[second] for e in estimates]) >= WIDE_LOW
+    assert coverage(errors[:, second], [chance(e)[second] for e in estimates]) >= WIDE_LOW
     assert (
-        np.mean([e.std[second] for e in estimates], axis=0)
+        np.mean([chance(e)[second] for e in estimates], axis=0)
         < 0.5 * np.mean([e.white_std[second] for e in estimates], axis=0)
     ).all()
     assert {e.std_kind for e in estimates} == {"coloured"}
     weighted, by_joint = simulate(setting, LeastSquares("per-joint"), noise, seed=2, runs=FEW)
     assert WIDE_LOW <= coverage(weighted, [e.white_std for e in by_joint]) <= WIDE_HIGH
-    assert WIDE_LOW <= coverage(weighted, [e.std for e in by_joint]) <= WIDE_HIGH
+    assert WIDE_LOW <= coverage(weighted, [chance(e) for e in by_joint]) <= WIDE_HIGH
     assert sum(e.std_kind == "white" for e in by_joint) > 0.9 * FEW
     assert np.mean(weighted[:, second] ** 2) < np.mean(errors[:, second] ** 2)
 
@@ -144,7 +152,7 @@ def test_joints_whose_noise_is_related_are_covered(setting):
     errors, estimates = simulate(
         setting, LeastSquares(), lambda generator: white(generator) @ half.T, seed=3, runs=FEW
     )
-    assert WIDE_LOW <= coverage(errors, [e.std for e in estimates]) <= WIDE_HIGH
+    assert WIDE_LOW <= coverage(errors, [chance(e) for e in estimates]) <= WIDE_HIGH
     assert {e.std_kind for e in estimates} == {"coloured"}
 
 
@@ -156,23 +164,23 @@ def test_coloured_residuals_ruin_eq_6_and_not_the_other(coloured_runs):
     errors, estimates = coloured_runs
     assert {e.std_kind for e in estimates} == {"coloured"}
     assert coverage(errors, [e.white_std for e in estimates]) < 0.8
-    assert 0.90 <= coverage(errors, [e.std for e in estimates]) <= HIGH
-    each = np.mean(np.abs(errors) <= 1.96 * np.array([e.std for e in estimates]), axis=0)
+    assert 0.90 <= coverage(errors, [chance(e) for e in estimates]) <= HIGH
+    each = np.mean(np.abs(errors) <= 1.96 * np.array([chance(e) for e in estimates]), axis=0)
     assert each.min() > 0.85
-    np.testing.assert_array_equal(estimates[0].std, estimates[0].coloured_std)
+    np.testing.assert_array_equal(chance(estimates[0]), estimates[0].coloured_std)
 
 
 @pytest.mark.parametrize("weighting", ["per-joint", "robust"])
 def test_coloured_residuals_with_weights(weighting, setting):
     errors, estimates = simulate(setting, LeastSquares(weighting), coloured, seed=4, runs=FEW)
     assert coverage(errors, [e.white_std for e in estimates]) < 0.8
-    assert 0.90 <= coverage(errors, [e.std for e in estimates]) <= HIGH
+    assert 0.90 <= coverage(errors, [chance(e) for e in estimates]) <= HIGH
 
 
 def test_the_coloured_std_is_that_of_the_errors(coloured_runs):
     """On average over the runs, parameter by parameter: within what a taper costs, and the allowance for it."""
     errors, estimates = coloured_runs
-    ratio = np.sqrt(np.mean([e.std**2 for e in estimates], axis=0) / np.mean(errors**2, axis=0))
+    ratio = np.sqrt(np.mean([chance(e) ** 2 for e in estimates], axis=0) / np.mean(errors**2, axis=0))
     assert 0.8 < ratio.min()
     assert ratio.max() < 1.25
 
@@ -207,7 +215,7 @@ def test_the_posterior_covers_truths_drawn_from_the_prior(noise, weighting, sett
     names = ("fv1", "fc2", "off2", "yy2r")
     place = [problem.base.index(name) for name in names]
     free = LeastSquares(weighting).solve(with_noise(problem, noise(np.random.default_rng(0))))
-    spread = free.std[place]  # as sure as the data: both count
+    spread = chance(free)[place]  # as sure as the data: both count
     W = np.concatenate([rows.W for rows in problem.rows()])
     generator = np.random.default_rng(6)
     errors, stds = [], []
@@ -221,7 +229,7 @@ def test_the_posterior_covers_truths_drawn_from_the_prior(noise, weighting, sett
         run = with_noise(problem, noise(generator) + W[:, :, place] @ shift)
         estimate = LeastSquares(weighting).solve(replace(run, priors=priors))
         errors.append(estimate.values - truth)
-        stds.append(estimate.std)
+        stds.append(chance(estimate))
     errors, stds = np.array(errors), np.array(stds)
     # coloured: the floor of 0.90 less twice what 100 runs of related errors scatter
     assert (WIDE_LOW if noise is white else 0.87) <= coverage(errors, stds) <= WIDE_HIGH

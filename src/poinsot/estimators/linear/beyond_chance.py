@@ -1,4 +1,4 @@
-"""The change of an estimate with filters, and between recordings.
+"""Systematic errors of an estimate: its change with filters, within the recording, and between recordings.
 
 Noise of the positions in the band of the rows, and motion that the smoother attenuates, bias least squares. With half
 the band of the rows noise of accelerations falls to 1/8 or less, with twice the smoother's cutoff attenuation to 1/256
@@ -8,6 +8,7 @@ different intervals of time g are independent, and the excess is
     b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
     I_g = H^-1 sum over the rows of g of W^T w^2 e
 
+The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
 Where half the band leaves too few rows, twice the band and cutoff take its place.
 
 How parameters differ between recordings is `statistics.predictive_std`.
@@ -33,8 +34,9 @@ from ...statistics import predictive_std
 GROUPS = 20
 """Number of groups of rows, consecutive in time."""
 
-BEYOND_CHANCE = 2.09
-"""Quantile of |t| at 95 % with GROUPS - 1 degrees of freedom."""
+BEYOND_CHANCE, HALVES_BEYOND_CHANCE = 2.09, 3.92
+"""Quantiles of |t| at 95 % with GROUPS - 1, and at 99.9 % with GROUPS - 2 degrees of freedom. By chance halves differ
+by as much as the interval states: the first quantile would widen it in one parameter of twenty."""
 
 RESOLVED = 2.0
 """Half the band is not used for a parameter whose change by chance exceeds this part of its standard deviation."""
@@ -75,10 +77,12 @@ def beyond_chance(
         if (found := repeated(others)) is None:
             return np.zeros_like(theta), np.full_like(theta, np.inf)
         V = np.sum((found[1] - influence) ** 2, axis=0)
-        return _excess(found[0] - theta, V), V
+        return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
     narrow, V = excess([_rows_at(recording, 2.0) for recording in thin])
-    b2 = narrow
+    halves = influence.reshape(2, GROUPS // 2, -1)
+    about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
+    b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
     if wide := [thinned(recording, share) for recording in _widened(signals)]:
         b2 += excess(wide)[0]
         if (blind := RESOLVED**2 * chance < V).any():
@@ -113,8 +117,8 @@ def _rows_at(signals: Signals, factor: float) -> Signals:
     return replace(signals, decimation=replace(D, factor=round(factor * D.factor), order=min(D.order, 4)))
 
 
-def _excess(d: Vector, V: Vector) -> Vector:
-    return np.where(np.abs(d) > BEYOND_CHANCE * np.sqrt(V), np.maximum(d**2 - V, 0.0), 0.0)
+def _excess(d: Vector, V: Vector, t: float) -> Vector:
+    return np.where(np.abs(d) > t * np.sqrt(V), np.maximum(d**2 - V, 0.0), 0.0)
 
 
 def _influence(

@@ -693,9 +693,10 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector) -> _Knowledge:
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
     prior = y + before @ (prior - y)  # fixed directions are known, regardless of the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
+    mean, after = _truncated(reduced, to_x, mean, left)
     # systematic errors of the base values move the mean, and do not weigh it
     moved = left @ A.T @ reduced.R
-    mean, after = _truncated(reduced, to_x, mean, left + moved @ reduced.growth @ moved.T)
+    after = after + moved @ reduced.growth @ moved.T
     return _Knowledge(T, before, left, mean, after)
 
 
@@ -770,7 +771,7 @@ def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
         return ()
     off = reduced.K @ reduced.coordinates.T @ x - reduced.target.theta
     # least squares: a covariance may be singular where a prior determines a parameter alone
-    square = float(off @ np.linalg.lstsq(reduced.free.covariance, off, rcond=None)[0])
+    square = float(off @ np.linalg.lstsq(reduced.chance, off, rcond=None)[0])
     if special.chdtrc(len(off), square) > IMPLAUSIBLE:
         return ()
     return (
