@@ -29,6 +29,7 @@ import pytest
 
 import poinsot
 from poinsot import cli
+from poinsot.accuracy import Accuracy
 from poinsot.estimators.linear import constraints
 from poinsot.models.planar.body import Wall
 from poinsot.models.robot.drive import Coupling
@@ -242,6 +243,7 @@ SECTIONS = {
     "One of `bodies`": (table_of(constraints.BodyConstraint), ()),
     "`inside`": (table_of(constraints.EllipsoidRegion), ()),
     "`[priors]`": (table_of(Normal), ()),
+    "`[accuracy]`": (table_of(Accuracy), ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
 """Heading of the page -> what its table is about, and the keys that another table has. Actuators are in `servo.md`."""

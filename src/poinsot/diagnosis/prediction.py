@@ -60,7 +60,7 @@ class SystematicEffects(Check):
         effect, unit = column.effect, column.effect.unit
         joints = listing([column.joint for column in named.columns], 8)
         size = f"{abs(named.value):.3g} +- {1.96 * named.std:.2g} {unit}"
-        place = joints if "of joint" in effect.sentence else f"joint {joints}"
+        place = joints if "oint {joint}" in effect.sentence else f"joint {joints}"
         where = "" if column.recording is None else f" in recording {column.recording + 1}"
         said = effect.sentence.format(joint=place, size=size)
         small = named.sizes < 1 and named.gain < self.matters
@@ -75,7 +75,7 @@ class SystematicEffects(Check):
             severity,
             f"{said}{where}: with it the squared error of parts that were not fitted falls by "
             f"{100 * named.gain:.2g} %.",
-            effect.remedy(),
+            effect.remedy().format(joint=column.joint),
             where=place if column.recording is None else within(case.problem, column.recording + 1, place),
             evidence=named.z,
         )

@@ -130,6 +130,33 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
     return preprocessing.model_copy(update=found), prepared
 
 
+ENOUGH = 5.0
+"""Equations a parameter that residuals need to say something about errors."""
+
+
+def with_more_rows(
+    asked: SmootherSettings, chosen: SmootherSettings, prepared: Sequence[tuple[Run, Signals]], each: float
+) -> list[tuple[Run, Signals]] | None:
+    """Recordings smoothed with higher `"auto"` rates where there are only `each` equations a parameter; None: enough.
+
+    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`.
+    """
+    if each >= ENOUGH or chosen.decimate_hz is None:
+        return None
+    rate = min(signals.rate_hz for _, signals in prepared)
+    # a tenth more, for edges that are cut
+    rows_hz = round(min(1.1 * ENOUGH / each * float(chosen.decimate_hz), 0.4 * rate), 2)
+    more = {"decimate_hz": rows_hz}
+    if getattr(asked, "cutoff_hz", None) == AUTO:
+        more["cutoff_hz"] = min(max(float(chosen.cutoff_hz), 2 * rows_hz), 0.45 * rate)
+    settings = chosen.model_copy(update=more)
+    step = (
+        f"{in_words(more)}, for {ENOUGH:g} equations a parameter, where the motion's band leaves {each:.2g}"
+    )
+    runs = [replace(run, recording=run.recording.noted(step)) for run, _ in prepared]
+    return [(run, smooth(settings, run)) for run in runs]
+
+
 def propose_in(
     inspections: Sequence[tuple[Run, Inspection]], preprocessing: SmootherSettings
 ) -> tuple[tuple[Run, Inspection], ...]:

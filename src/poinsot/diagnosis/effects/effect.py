@@ -72,7 +72,7 @@ class Effect(ABC):
         """Its columns at every place where this robot may have it."""
 
     def remedy(self) -> str:
-        """What to do if it is named; "": the advice of its cause."""
+        """What to do if it is named, with `{joint}`; "": the advice of its cause."""
         return ""
 
 

@@ -28,6 +28,10 @@ LATE = Cause(
     "No action is required; intervals include it. Friction at low speed needs a slower motion.",
 )
 
+POSITION_REMEDY = (
+    'Write [[robot.efforts]] law = "spring", "counterbalance", "ripple" or "known", with joint = "{joint}".'
+)
+
 STRIBECK = 0.1
 """Stribeck's speed, as part of the largest speed."""
 
@@ -133,10 +137,12 @@ class PositionTorque(Effect):
     """A torque proportional to position."""
 
     name, cause, of_model = "spring", MISSING, True
-    sentence = "A torque at joint {joint} grows with its position, by {size} of its torque (rms)"
+    sentence = (
+        "A position-dependent effort at joint {joint} grows with position, by {size} of its torque (rms)"
+    )
 
     def remedy(self) -> str:
-        return 'Write [[robot.efforts]] law = "spring", or "known" for a cable, with the joint.'
+        return POSITION_REMEDY
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("spring_percent")
@@ -151,10 +157,12 @@ class TurnRipple(Effect):
     """A torque that repeats with each turn."""
 
     name, cause, of_model = "ripple", MISSING, True
-    sentence = "A torque at joint {joint} repeats with its turns, with {size} of its torque (rms)"
+    sentence = (
+        "A position-dependent effort at joint {joint} repeats with its turns, with {size} of its torque (rms)"
+    )
 
     def remedy(self) -> str:
-        return 'Write [[robot.efforts]] law = "ripple" with the joint.'
+        return POSITION_REMEDY
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("ripple_percent")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import listing
 from ...lazy import load
-from ...models.robot.articulated import load_robot
+from ...models.robot.articulated import Articulated, load_robot
 from ...stopwatch import Stopwatch
-from ..preparation import condition, motion_warnings, smooth, with_filters
+from ..preparation import condition, motion_warnings, smooth, with_filters, with_more_rows
 from ..remedies import in_terms_of
 from ..settings.fields import AUTO
 from .base import TEMPLATES, Beginning, LogContents, ProjectMethod
@@ -71,8 +71,6 @@ class LinearMethod(ProjectMethod):
         self, job: Job, watch: Stopwatch
     ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
         """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch."""
-        from ...regression.inverse_dynamics import inverse_dynamics
-
         settings = job.settings
         preprocessing: Any = settings.preprocessing
         robot, runs = read_robot(job, watch)
@@ -81,13 +79,31 @@ class LinearMethod(ProjectMethod):
         runs = [condition(preprocessing, run) for run in runs]
         # Before filters are chosen: a robot at rest must be reported as such, not as a bad spectrum.
         warnings = motion_warnings(runs)
+        asked = preprocessing
         preprocessing, runs = with_filters(preprocessing, runs)
         prepared = [(run, smooth(preprocessing, run)) for run in runs]
         watch.lap("signals")
         job.say("building the regressor")
+        problem = self._regression(robot, prepared, settings)
+        if getattr(asked, "decimate_hz", None) == AUTO:
+            faster = with_more_rows(
+                asked, preprocessing, prepared, problem.equations / max(len(problem.base), 1)
+            )
+            if faster is not None:
+                prepared = faster
+                problem = self._regression(robot, prepared, settings)
+        watch.lap("regressor")
+        return problem, prepared, warnings
+
+    def _regression(
+        self, robot: Articulated, prepared: Sequence[tuple[Run, Signals]], settings: Settings
+    ) -> InverseDynamics:
+        """The regression of the recordings for identification."""
+        from ...regression.inverse_dynamics import inverse_dynamics
+
         held, priors = self.known(settings)
         used = [(run, signals) for run, signals in prepared if run.role == "identification"]
-        problem = inverse_dynamics(
+        return inverse_dynamics(
             robot,
             [signals for _, signals in used],
             held=held,
@@ -95,8 +111,6 @@ class LinearMethod(ProjectMethod):
             accuracy=settings.accuracy.value(),
             **self.attached([run for run, _ in used]),
         )
-        watch.lap("regressor")
-        return problem, prepared, warnings
 
     def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
         from ...diagnosis import Examination
