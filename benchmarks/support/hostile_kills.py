@@ -62,7 +62,7 @@ def whole(path: Path) -> bool:
 
 
 def write_fleet(folder: Path) -> Path:
-    """Cut the arm's recording into the logs of three robots, with a project file for all of them.
+    """Write the arm's recording as the logs of three robots, each without another second, and a project file for all.
 
     In a fork: threads of Polars in this process would be missing in every fork that follows.
     """
@@ -74,9 +74,10 @@ def write_fleet(folder: Path) -> Path:
 
     (folder / "logs").mkdir()
     rows = pl.read_csv(folder / "identification.csv", comment_prefix="#")
-    part = len(rows) // 3
     for k in range(3):
-        rows.slice(k * part, part).write_parquet(folder / "logs" / f"unit{k + 1}_2026-05-04.parquet")
+        rows.slice(250 * k, len(rows) - 500).write_parquet(
+            folder / "logs" / f"unit{k + 1}_2026-05-04.parquet"
+        )
     head, _, rest = (folder / "job.toml").read_text().partition("[[recordings]]")
     recording, _, rest = rest.partition("[[recordings]]")
     preprocessing = rest[rest.index("[preprocessing]") :]

@@ -399,7 +399,9 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
     known = x[np.isfinite(x)]
     if not len(known):
         return "it has no number"
-    if guess.quantity in EFFORTS and not np.isfinite(x[0]):  # a command, before which the motor was off
+    # a command, before which the motor was off: it begins later than one of its own periods
+    begins = len(known) == 1 or np.argmax(np.isfinite(x)) > len(x) / len(known)
+    if guess.quantity in EFFORTS and not np.isfinite(x[0]) and (begins or np.ptp(known) > 0):
         return "" if known.any() else "it is 0 throughout"
     if guess.quantity in QUANTITIES and guess.owner not in located:
         return f"{guess.owner} has no position"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from ..cause import Cause
 from .effect import SLOW, Effect, EffectColumn, Linearization
@@ -105,16 +103,10 @@ class LateReversal(Effect):
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         ms = at.accuracy.of("reversal_ms")
-        friction = at.rows(at.friction)
-        edges = np.cumsum([0, *at.problem.row_counts])
-        time = [part.signals.time[part.kept] for part in at.parts]
+        time = [part.signals.time for part in at.parts]
         for k in at.driven:
-            column = np.zeros((*friction.shape, 1))
-            for number, (first, last) in enumerate(pairwise(edges)):
-                if last - first > 3:
-                    curve = CubicSpline(time[number], friction[first:last, k])
-                    column[first:last, k, 0] = -ms / 1e3 * curve(time[number], 1)
-            yield EffectColumn(self, at.joint(k), column, ms)
+            slopes = [-np.gradient(f[:, k], t) for f, t in zip(at.friction, time, strict=True)]
+            yield EffectColumn(self, at.joint(k), ms / 1e3 * at.own(k, slopes)[..., None], ms)
 
 
 class Offset(Effect):
