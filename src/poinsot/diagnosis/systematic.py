@@ -10,7 +10,9 @@ The data are cut into about 20 contiguous blocks, with gaps longer than the corr
 in 5 folds. An effect is *named* if it is significant in the posterior, and if with it blocks are predicted better that
 were not fitted; forward selection begins with the effect that predicts best. Every other effect widens intervals:
 
-    std^2 = max(coloured, blocks, posterior) + (theta without effects - theta with all)^2
+    std^2 = max(coloured, blocks, posterior) + shift^2,    shift^2 = (theta without effects - theta with all)^2 - V
+
+Coloured and blocks are of the fit without effects; V is what the shift has by chance.
 
 A common gain of all torques scales all values alike, and no recording shows it: gains are relative to their mean, and
 so is `std`.
@@ -228,7 +230,10 @@ class SystematicFit:
             x, H = self.solve(self.everything, sigma)
             used = self._used(H, self.everything)
             e = self.residuals(self.everything, x)
-            left = max(1 - used / self.y.size, 0.1)
+            # a joint near the base has more parameters than one near the tip, and absorbs more of its residuals
+            weighted = (self.A / sigma[:, None]).transpose(1, 0, 2)
+            taken = np.array([np.sum(np.linalg.inv(H) * (A.T @ A)) for A in weighted])
+            left = np.maximum(1 - taken / len(self.y), 0.1)
             sigma = np.maximum(np.sqrt(np.mean(e**2, axis=0) / left), EXACT * rms)
         return sigma, used
 
@@ -410,10 +415,19 @@ class SystematicFit:
     @cached_property
     def variances(self) -> Vector:
         """(b,) of the base values of least squares, in their units."""
-        shift = self.theta * self.norms - self.joint[0][: self.b]
-        return np.asarray(
-            (np.maximum(self.posterior[0][: self.b], self.without_effects) + shift**2) / self.norms**2
-        )
+        with_effects = np.diag(self.posterior[1])[: self.b]
+        return np.asarray((np.maximum(with_effects, self.without_effects) + self.shift**2) / self.norms**2)
+
+    @cached_property
+    def shift(self) -> Vector:
+        """(b,) of the parameters of unit columns with all effects, beyond what the posterior contains.
+
+        An efficient and a consistent estimate differ with the difference of their variances (Hausman 1978).
+        """
+        moved = self.theta * self.norms - self.joint[0][: self.b]
+        white = [np.diag(np.linalg.inv(H))[: self.b] for _, H in (self.joint, self.plain)]
+        expected = np.maximum(white[0] - white[1], 0.0)
+        return np.asarray(np.sign(moved) * np.sqrt(np.maximum(moved**2 - expected, 0.0)))
 
     @cached_property
     def between_blocks(self) -> Vector:
@@ -425,9 +439,7 @@ class SystematicFit:
     def covariance(self) -> Matrix:
         """(b, b) of the base values, with at least `variances` on its diagonal."""
         own = slice(None, self.b)
-        shift = self.theta * self.norms - self.joint[0][own]
-        chance = np.maximum(self.posterior[0][own], self.without_effects)
-        C = raised(self.posterior[1][own, own], chance) + np.outer(shift, shift)
+        C = raised(self.posterior[1][own, own], self.without_effects) + np.outer(self.shift, self.shift)
         return np.asarray(C / np.outer(self.norms, self.norms))
 
     # size of residuals

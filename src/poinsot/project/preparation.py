@@ -131,13 +131,14 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
 
 
 ENOUGH = 5.0
-"""Equations a parameter that residuals need to say something about errors."""
+"""Equations that each parameter and each systematic effect needs for its interval to say something."""
 
 
 def with_more_rows(
     asked: SmootherSettings, chosen: SmootherSettings, prepared: Sequence[tuple[Run, Signals]], each: float
 ) -> list[tuple[Run, Signals]] | None:
-    """Recordings smoothed with higher `"auto"` rates where there are only `each` equations a parameter; None: enough.
+    """Recordings smoothed with higher `"auto"` rates where there are only `each` equations for each parameter and
+    effect; None: there are enough.
 
     `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`.
     """
@@ -151,7 +152,8 @@ def with_more_rows(
         more["cutoff_hz"] = min(max(float(chosen.cutoff_hz), 2 * rows_hz), 0.45 * rate)
     settings = chosen.model_copy(update=more)
     step = (
-        f"{in_words(more)}, for {ENOUGH:g} equations a parameter, where the motion's band leaves {each:.2g}"
+        f"{in_words(more)}, for {ENOUGH:g} equations for each parameter and systematic effect, where the motion's "
+        f"band leaves {each:.2g}"
     )
     runs = [replace(run, recording=run.recording.noted(step)) for run, _ in prepared]
     return [(run, smooth(settings, run)) for run in runs]

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
+EFFECTS_OF_A_JOINT = 25
+"""About as many sizes of systematic effects are estimated for each joint (`poinsot.diagnosis.effects`)."""
+
+
 def begin_with_efforts(log: LogContents) -> Beginning | None:
     """A log with a torque, current or voltage of a joint, of a robot whose base is fixed."""
     if not log.effort or log.has_imu:
@@ -86,9 +90,9 @@ class LinearMethod(ProjectMethod):
         job.say("building the regressor")
         problem = self._regression(robot, prepared, settings)
         if getattr(asked, "decimate_hz", None) == AUTO:
-            faster = with_more_rows(
-                asked, preprocessing, prepared, problem.equations / max(len(problem.base), 1)
-            )
+            effects = 0 if problem.accuracy.exact else EFFECTS_OF_A_JOINT * len(problem.robot.equations)
+            each = problem.equations / max(len(problem.base) + effects, 1)
+            faster = with_more_rows(asked, preprocessing, prepared, each)
             if faster is not None:
                 prepared = faster
                 problem = self._regression(robot, prepared, settings)
