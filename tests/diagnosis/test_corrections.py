@@ -66,7 +66,7 @@ def test_differences_come_back_with_their_intervals(chain, different):
     estimate = found.applied(poinsot.LeastSquares("per-joint").solve(problem))
     moved = (estimate.values - clean.values) / estimate.std
     assert np.max(np.abs(moved)) < 3
-    assert np.all(estimate.std > 0.95 * clean.std)
+    assert np.all(estimate.coloured_std > 0.95 * clean.coloured_std)  # growth is of chance
     assert estimate.trust is Trust.corrected
     named = {each.cause for each in estimate.findings if each.corrected}
     assert named == {"delay", "joint-zero", "torque-offset"}
