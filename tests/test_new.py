@@ -228,7 +228,7 @@ def test_a_clock_of_dates(header, name, begin, table, tmp_path):
     (recording,) = content["recordings"]
     assert recording["time"] == {"column": header, "unit": "datetime"} and recording["start_s"] == 0
     assert "its cells are dates and times; a step is then 4 ms" in start.text
-    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 1
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 3
 
 
 def test_seconds_and_nanoseconds_that_are_two_clocks(begin, table):
@@ -383,7 +383,7 @@ def test_an_mjcf(begin, pendulum, tmp_path):
     content, _ = begin({"time": t, "pos": q, "torque": tau}, robot=pendulum, name="log.parquet")
     assert of_joints(content["recordings"][0], "torque") == {"pivot": "torque"}
     estimate = identify(Project.load(tmp_path / "job.toml"))
-    assert estimate.fit.relative_error_percent < 1
+    assert estimate.fit.relative_error_percent < 3
 
 
 def test_a_clock_with_much_jitter_is_resampled_and_one_with_a_gap_is_cut(begin, table, tmp_path):
@@ -874,7 +874,7 @@ def test_states_and_efforts_in_two_files(rate_hz, tmp_path, table):
     (recording,) = tomllib.loads(start.text)["recordings"]
     assert [file["path"] for file in recording["files"]] == ["states.csv", "efforts.csv"]
     estimate = identify(Project.load(tmp_path / "job.toml"))
-    assert estimate.trust.name == "trusted" and estimate.fit.relative_error_percent < 1
+    assert estimate.trust.name == "trusted" and estimate.fit.relative_error_percent < 3
     low, high = estimate.interval("fv2")
     assert low < 2.5 < high
 

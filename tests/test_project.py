@@ -161,11 +161,20 @@ def test_the_motion_says_which_filters(job):
         f"cutoff_hz = {cutoff_hz:g}, decimate_hz = {decimate_hz:g} and decimation_order = {order}"
         in note.message
     )
-    asked = identify(Project.load(job((AUTO[0], filters))))
-    auto = identify(Project.load(job(AUTO)))
+    exact = ("[method]", "[accuracy]\nexact = true\n\n[method]")
+    asked = identify(Project.load(job((AUTO[0], filters), exact)))
+    auto = identify(Project.load(job(AUTO, exact)))
     np.testing.assert_array_equal(auto.values, asked.values)
     assert auto.validation[0].relative_error_percent == asked.validation[0].relative_error_percent
     assert auto.steps == (*seen.filters.reasons, *asked.steps)
+    # intervals that contain systematic effects need more rows, and the estimate says which filters it used
+    auto = identify(Project.load(job(AUTO)))
+    (step,) = [step for step in auto.steps if "for each parameter and systematic effect" in step]
+    more, order_too = step.split(", for ")[0].replace(" and ", "\n").replace(", ", "\n"), f"decimation_order = {order}"
+    asked = identify(Project.load(job((AUTO[0], f"{more}\n{order_too}"))))
+    np.testing.assert_allclose(auto.values, asked.values, rtol=1e-4)
+    fewer = identify(Project.load(job((AUTO[0], filters))))
+    assert len(auto.fit.time) > 2 * len(fewer.fit.time)
     assert auto.settings["project"]["preprocessing"]["cutoff_hz"] == "auto"
 
 

@@ -72,9 +72,12 @@ class LinearMethod(ProjectMethod):
         return predict_dynamics(job)
 
     def problem(
-        self, job: Job, watch: Stopwatch
+        self, job: Job, watch: Stopwatch, *, intervals: bool = True
     ) -> tuple[InverseDynamics, list[tuple[Run, Signals]], tuple[str, ...]]:
-        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch."""
+        """Recordings -> the regression, signals of all recordings, and warnings; each stage is a lap of the watch.
+
+        `intervals`: whether `"auto"` rates rise above the motion's band where intervals need more rows.
+        """
         settings = job.settings
         preprocessing: Any = settings.preprocessing
         robot, runs = read_robot(job, watch)
@@ -89,7 +92,7 @@ class LinearMethod(ProjectMethod):
         watch.lap("signals")
         job.say("building the regressor")
         problem = self._regression(robot, prepared, settings)
-        if getattr(asked, "decimate_hz", None) == AUTO:
+        if intervals and getattr(asked, "decimate_hz", None) == AUTO:
             effects = 0 if problem.accuracy.exact else EFFECTS_OF_A_JOINT * len(problem.robot.equations)
             each = problem.equations / max(len(problem.base) + effects, 1)
             faster = with_more_rows(asked, preprocessing, prepared, each)
@@ -121,7 +124,8 @@ class LinearMethod(ProjectMethod):
         from ...diagnosis.channels import SwappedChannels
         from ...diagnosis.explanations import Alignment, explain
 
-        problem, _, _ = self.problem(job, Stopwatch())
+        # the band of the motion has the least noise
+        problem, _, _ = self.problem(job, Stopwatch(), intervals=False)
         case = Examination(None, problem)
         tried = (explain(case, candidate) for candidate in SwappedChannels().candidates(case))
         better = [one for one in tried if one is not None and one.gain > Alignment.margin]
