@@ -170,7 +170,10 @@ def test_the_motion_says_which_filters(job):
     # intervals that contain systematic effects need more rows, and the estimate says which filters it used
     auto = identify(Project.load(job(AUTO)))
     (step,) = [step for step in auto.steps if "for each parameter and systematic effect" in step]
-    more, order_too = step.split(", for ")[0].replace(" and ", "\n").replace(", ", "\n"), f"decimation_order = {order}"
+    more, order_too = (
+        step.split(", for ")[0].replace(" and ", "\n").replace(", ", "\n"),
+        f"decimation_order = {order}",
+    )
     asked = identify(Project.load(job((AUTO[0], f"{more}\n{order_too}"))))
     np.testing.assert_allclose(auto.values, asked.values, rtol=1e-4)
     fewer = identify(Project.load(job((AUTO[0], filters))))

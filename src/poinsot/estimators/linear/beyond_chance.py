@@ -16,8 +16,11 @@ How parameters differ between recordings is `statistics.predictive_std`.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -57,43 +60,95 @@ def beyond_chance(
     """
     if problem.attachment is not None:
         return None, None
-    signals = cast("tuple[Signals, ...]", problem.recordings)
-    share = LARGEST_SAMPLES / sum(map(len, signals))
-    thin = [thinned(recording, share) for recording in signals]
+    filtered = _FILTERED.get(problem)
+    if filtered is None:
+        filtered = _FILTERED[problem] = Filtered.of(problem)
 
-    def repeated(others: list[Signals]) -> tuple[Vector, np.ndarray] | None:
+    def repeated(rows: TimedRows | None) -> tuple[Vector, np.ndarray] | None:
         try:
-            return _influence(problem.with_signals(others), system, solution)
-        except PoinsotError:  # too short for these filters
+            return None if rows is None else _influence(*rows, system, solution)
+        except PoinsotError:  # too few rows
             return None
 
-    if (as_is := repeated(thin)) is None:
+    if (as_is := repeated(filtered.as_is)) is None:
         return None, None
     theta, influence = as_is
     chance = np.sum(influence**2, axis=0)
 
-    def excess(others: list[Signals]) -> tuple[Vector, Vector]:
+    def excess(rows: TimedRows | None) -> tuple[Vector, Vector]:
         """b^2 and V."""
-        if (found := repeated(others)) is None:
+        if (found := repeated(rows)) is None:
             return np.zeros_like(theta), np.full_like(theta, np.inf)
         V = np.sum((found[1] - influence) ** 2, axis=0)
         return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
-    narrow, V = excess([_rows_at(recording, 2.0) for recording in thin])
+    narrow, V = excess(filtered.half_band)
     halves = influence.reshape(2, GROUPS // 2, -1)
     about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
     b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
-    if wide := [thinned(recording, share) for recording in _widened(signals)]:
-        b2 += excess(wide)[0]
+    if filtered.wide is not None:
+        b2 += excess(filtered.wide)[0]
         if (blind := RESOLVED**2 * chance < V).any():
-            b2[blind] += excess([_rows_at(recording, 0.5) for recording in wide])[0][blind]
-    alone = [
-        found for recording in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([recording]))
-    ]
+            b2[blind] += excess(filtered.wide_twice_band)[0][blind]
+    alone = [found for rows in filtered.alone if (found := repeated(rows))]
     if len(alone) < FEWEST_RECORDINGS:
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
     return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)[1]
+
+
+TimedRows = tuple[Vector, DenseRows]
+"""(N,) time, and rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """Rows of a problem with other filters, None where recordings are too short for these.
+
+    They are kept for another solution of the problem, as with another weight of the prior.
+    """
+
+    of_one: InverseDynamics
+    thin: list[Signals]
+    widened: list[Signals]
+
+    @classmethod
+    def of(cls, problem: InverseDynamics) -> Filtered:
+        signals = cast("tuple[Signals, ...]", problem.recordings)
+        share = LARGEST_SAMPLES / sum(map(len, signals))
+        thin, widened = ([thinned(one, share) for one in some] for some in (signals, _widened(signals)))
+        return cls(problem.with_signals(signals[:1]), thin, widened)
+
+    def rows(self, signals: Sequence[Signals]) -> TimedRows | None:
+        try:
+            problem = self.of_one.with_signals(signals)
+            dense = DenseRows.of(problem)
+            return problem.predict(np.zeros(len(problem.base)))[0], dense
+        except PoinsotError:
+            return None
+
+    @cached_property
+    def as_is(self) -> TimedRows | None:
+        return self.rows(self.thin)
+
+    @cached_property
+    def half_band(self) -> TimedRows | None:
+        return self.rows([_rows_at(one, 2.0) for one in self.thin])
+
+    @cached_property
+    def wide(self) -> TimedRows | None:
+        return self.rows(self.widened) if self.widened else None
+
+    @cached_property
+    def wide_twice_band(self) -> TimedRows | None:
+        return self.rows([_rows_at(one, 0.5) for one in self.widened])
+
+    @cached_property
+    def alone(self) -> list[TimedRows | None]:
+        return [self.rows([one]) for one in self.thin] if len(self.thin) >= FEWEST_RECORDINGS else []
+
+
+_FILTERED: WeakKeyDictionary[InverseDynamics, Filtered] = WeakKeyDictionary()
 
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
@@ -122,14 +177,13 @@ def _excess(d: Vector, V: Vector, t: float) -> Vector:
 
 
 def _influence(
-    problem: InverseDynamics, system: System, solution: LinearSolution
+    time: Vector, dense: DenseRows, system: System, solution: LinearSolution
 ) -> tuple[Vector, np.ndarray]:
-    """theta (k,) of a problem at a solution's weights, and (GROUPS, k) I_g."""
-    W = DenseRows.of(problem).W[:, :, system.columns]
-    time, measured, held = problem.predict(np.zeros(system.size))
+    """theta (k,) of rows at a solution's weights, and (GROUPS, k) I_g."""
+    W = dense.W[:, :, system.columns]
     N, n, k = W.shape
     w = np.broadcast_to(solution.weights, (N, n))
-    e = w * (measured - held - W @ solution.theta)
+    e = w * (dense.y - W @ solution.theta)
     if np.isfinite(solution.clip):  # outliers have the same weights as at the robust optimum
         w, e = (array * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for array in (w, e))
     prior, mean = system.whitened_prior(np.eye(k))
