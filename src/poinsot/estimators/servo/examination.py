@@ -1,20 +1,7 @@
 """What may be wrong with an estimate of actuators: findings about its channels, its fit and its parameters.
 
-Checks of commands and positions need no model of the actuator: is each position that of its command, in its unit,
-direction and place? Recordings in which a joint does not move say nothing about it. The others compare the simulation
-with the motion, and parameters with those of a servo.
-
-How a measured position follows a command (`Following`):
-
-    q(t) = a + b y(t) + e(t),     T y'(t) + y(t) = c(t - s)
-
-c is the command, b its gain, a an offset, s a delay of either sign, T a lag. For each s and T of a grid the error is a
-parabola in b (a is eliminated), so that its least value within any range of gains is at hand:
-
-    |e|^2 / N = var(q) - 2 b cov(q, y) + b^2 var(y)
-
-A servo that is in order follows its own command, in its direction, about as far, and after it. Where another range of
-gains or delays, or another joint's command, predicts the position far better, columns, signs or units are mistaken.
+`channels` has the checks of commands and positions, `effects` what the model lacks. The checks of this file compare the
+simulation with the motion, and parameters with those of a servo.
 
 Channels of effort that are not used (`unused_efforts`): a torque in [N m] that the simulated one explains is used
 (`torque_scale`). Servos report an unsigned load. Of a Feetech STS3215 (SO-101) it is the share of the supply that its
@@ -27,455 +14,41 @@ so of its own recordings.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ... import Recording
-from ...arrays import Times, Vector
+from ...arrays import Vector
 from ...diagnosis import Cause, Check
 from ...diagnosis.check import look_at
+from ...diagnosis.effect_fit import EffectFit
+from ...diagnosis.fit import HELD_OUT
 from ...diagnosis.parameters import SPREAD_NOT_KNOWN
-from ...diagnosis.position_samples import LOST, lost_at, steps
+from ...diagnosis.prediction import SystematicEffects
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ...estimate.estimate import unfinished
 from ...estimate.finding import ordered
 from ...exceptions import listing
-from .problem import SCALE_KNOWN, SETTLES_S, ActuatorProblem, CommandedMotion
+from .case import Case, extent, least_motion
+from .channels import (
+    Assignment,
+    CopiedCommand,
+    Following,
+    JointExcitation,
+    Jumps,
+    LostRows,
+    PositionLimits,
+    StaleReadings,
+    Stops,
+)
+from .effects import EFFECTS, fit_of_effects
+from .problem import SETTLES_S, ActuatorProblem
+from .residuals import ExternalTorque, OutlyingReadings, Stretches
 from .result import Actuators
 from .search import GroupProblem
+from .simulated import SimulatedMotions
 from .torque_scale import CHANNEL
-
-DEGREES = 180 / np.pi
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """What the checks look at: an estimate, its actuators, and the problem with its motions."""
-
-    estimate: Estimate
-    found: Actuators
-    problem: ActuatorProblem
-
-    def moving(self) -> Iterator[tuple[CommandedMotion, int, Vector, Vector]]:
-        """(motion, place of a joint, (T,) its commands, (T,) positions) where both move enough to be compared."""
-        for motion in self.problem.all_motions:
-            for k, unit in enumerate(self.problem.units):
-                c, q = motion.command[:, k], motion.measured[:, k]
-                if np.isfinite(q).sum() > 50 and np.ptp(c) > 0 and extent(q) > 2 * least_motion(unit):
-                    yield motion, k, c, q
-
-
-def extent(values: Vector) -> float:
-    """Range of values but for a hundredth at either end, those that are NaN left out."""
-    finite = values[np.isfinite(values)]
-    return float(np.subtract(*np.quantile(finite, (0.99, 0.01)))) if len(finite) else 0.0
-
-
-def least_motion(unit: str) -> float:
-    """Below this, dry friction and rounding hide everything else: 0.6 degrees, seven steps of a usual encoder."""
-    return 0.01 if unit == "rad" else 1e-3
-
-
-class Jumps(Check):
-    """Single readings, and angles that are wrapped: no servo moves so far in one sample."""
-
-    of_samples = True
-    causes = (
-        Cause(
-            "position-jump",
-            "A position jumps: a wrong reading, or an angle that is wrapped.",
-            'Unwrap angles before; or leave wrong readings empty, with invalid = "mask" in [[recordings]].',
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for motion, k, c, q in case.moving():
-            valid = np.flatnonzero(np.isfinite(q))
-            moves = np.abs(np.diff(q[valid]))
-            # degrees that are declared as radians are no jumps
-            far = np.flatnonzero((moves > max(np.ptp(c), 0.5 * extent(q))) & (np.diff(valid) == 1))
-            if len(far):
-                joint, unit = case.problem.joints[k], case.problem.units[k]
-                more = f" and {len(far) - 1} more times" if len(far) > 1 else ""
-                yield self.causes[0].finding(
-                    Severity.error,
-                    f"The position of {joint} in {motion.name!r} jumps by {moves[far[0]]:.3g} {unit} at "
-                    f"{motion.steps.time[valid[far[0] + 1]]:.4g} s{more}: in one sample farther than its command "
-                    "in the whole recording.",
-                    where=joint,
-                )
-
-
-class LostRows(Check):
-    """Rows that are missing without a gap in the clock: commands of smooth motions show them, as they have no noise.
-
-    Class variables:
-        ratio: see `poinsot.diagnosis.position_samples`. least: places; at one or two a command may jump.
-    """
-
-    of_samples = True
-    ratio, least = 40.0, 3
-
-    causes = (LOST,)
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for motion in case.problem.all_motions:
-            commands = {
-                f"position.{joint}": motion.command[:, k] for k, joint in enumerate(case.problem.joints)
-            }
-            units = dict(zip(commands, case.problem.units, strict=True))
-            recording = Recording(motion.steps.time, commands, units)
-            at, count = lost_at(recording, self.ratio)
-            if not len(at):
-                continue
-            # a row that is missing is missing for all joints, and for what they measure; a command alone may jump
-            whole = [k for k in range(len(commands)) if np.isfinite(motion.measured[:, k]).all()]
-            measured = {f"position.measured {k}": motion.measured[:, k] for k in whole}
-            found = steps(
-                Recording(motion.steps.time, commands | measured, dict.fromkeys(measured, "rad") | units)
-            )
-            assert found is not None
-            own, usual, noise = found
-            single = (np.abs(usual[at]) > 5 * noise) & (np.abs(own[at]) < 1.4 * np.abs(usual[at]))
-            at = at[~single.any(axis=1)]
-            if len(at) >= self.least:
-                yield LOST.finding(
-                    Severity.error,
-                    f"About {count} rows or more are missing in {motion.name!r}, the first at "
-                    f"{motion.steps.time[at[0]]:.4g} s: commands move by several periods in one, and the "
-                    "clock has no gap.",
-                    "Record a time stamp with each row, and name its column: time = { column = ... }.",
-                )
-
-
-class CopiedCommand(Check):
-    """Positions that are the commands of the same row, or of one a few rows before."""
-
-    causes = (
-        Cause(
-            "copied-command",
-            "A position repeats its command: it is a target that was logged, and no measurement.",
-            "Give the column with measured positions in position.",
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for motion, k, c, q in case.moving():
-            tolerance = 1e-6 * np.ptp(c)
-            if any(np.nanquantile(np.abs(q[n:] - c[: len(c) - n]), 0.99) <= tolerance for n in range(6)):
-                joint = case.problem.joints[k]
-                yield self.causes[0].finding(
-                    Severity.error,
-                    f"The position of {joint} in {motion.name!r} repeats its command: it was not measured.",
-                    where=joint,
-                )
-
-
-class JointExcitation(Check):
-    """Joints that hardly move in any recording, or whose command stays."""
-
-    causes = (
-        Cause(
-            "no-excitation",
-            "A joint does not move enough to show its actuator.",
-            "Record a motion of this joint, slow and fast, small and large; look at its columns and their unit; or "
-            "leave the joint out of position_command.",
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for k, (joint, unit) in enumerate(zip(case.problem.joints, case.problem.units, strict=True)):
-            motions = case.problem.motions
-            if all(np.ptp(motion.command[:, k]) == 0 for motion in motions):
-                what = "The command of {} stays at one value in every recording."
-            elif (most := max(extent(motion.measured[:, k]) for motion in motions)) < least_motion(unit):
-                what = f"The position of {{}} moves by {most:.2g} {unit} at most."
-            else:
-                continue
-            yield self.causes[0].finding(Severity.error, what.format(joint), where=joint)
-
-
-class PositionLimits(Check):
-    """Positions beyond the limits that the description gives the joint.
-
-    Class variables:
-        margin: of a limit that may be imprecise, part of the travel. far: beyond, as part of it, no zero explains it.
-    """
-
-    margin, far = 0.05, 2.0
-
-    causes = (
-        Cause(
-            "joint-limits",
-            "A position is beyond the joint's limits in the description.",
-            "Correct the zero (offset = ...) or the sign (scale = -1) of its position and command; gravity depends on "
-            "the posture.",
-        ),
-        Cause(
-            "angle-unit",
-            "Positions or commands in degrees are declared as radians, or the reverse.",
-            'Write the unit that the file has: unit = "deg" or unit = "rad".',
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        model = case.problem.robot.model
-        for k, joint in enumerate(case.problem.joints):
-            place = model.joints[model.getJointId(joint)].idx_q
-            lower, upper = float(model.lowerPositionLimit[place]), float(model.upperPositionLimit[place])
-            travel = upper - lower
-            if not 0 < travel < 100:
-                continue
-            for motion in case.problem.motions:
-                q = motion.measured[np.isfinite(motion.measured[:, k]), k]
-                if not len(q):
-                    continue
-                beyond = max(float(np.quantile(q, 0.99)) - upper, lower - float(np.quantile(q, 0.01)))
-                if beyond <= self.margin * travel:
-                    continue
-                limits, unit = self.causes
-                is_unit = case.problem.units[k] == "rad" and beyond > self.far * travel
-                yield (unit if is_unit else limits).finding(
-                    Severity.error if is_unit else Severity.warning,
-                    f"The position of {joint} in {motion.name!r} is up to {beyond:.2g} {case.problem.units[k]} beyond "
-                    f"its limits in the description, {lower:.3g} and {upper:.3g}.",
-                    "It is in degrees: write unit = \"deg\" in position and position_command." if is_unit else "",
-                    where=joint,
-                    evidence=beyond / travel,
-                )  # fmt: skip
-                break
-
-
-class Stops(Check):
-    """Positions that stay at one end of their range while commands go beyond by more than dry friction explains.
-
-    A joint that dry friction holds at the end of a motion is as far from its command as one that moves; one at a stop
-    comes back to the same place, and is as far from its command as that asks for.
-
-    Class variables:
-        least_s: shortest rest [s]. leaving_s: its end, when the joint is about to leave [s]. times: rests at one end.
-        farther: distance from commands at the end over that elsewhere (95th percentiles); where the joint is there for
-            more than `share` of the recording, `far`.
-    """
-
-    least_s, leaving_s, times, farther, share, far = 0.3, 0.2, 3, 1.2, 0.2, 0.6
-
-    causes = (
-        Cause(
-            "stop",
-            "A joint stays at one position while its command goes on: it is at a stop, or touches something.",
-            "Record a motion within the joint's range, away from obstacles; or leave the stretches out with between_s.",
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for motion, k, c, q in case.moving():
-            if not np.isfinite(q).all():
-                continue
-            time, joint = motion.steps.time, case.problem.joints[k]
-            tolerance = max(1.5 * min(resolution(q), 0.2 * least_motion(case.problem.units[k])), 1e-4)
-            distance = c - q - np.median(c - q)
-            rests = [rest for rest in rests_of(q, tolerance) if time[rest[1]] - time[rest[0]] >= self.least_s]
-            for side, end in ((1.0, float(q.max())), (-1.0, float(q.min()))):
-                there = [(i, j) for i, j in rests if np.abs(q[i : j + 1] - end).min() <= tolerance]
-                at = np.zeros(len(q), dtype=bool)
-                for i, j in there:
-                    at |= (time >= time[i]) & (time <= time[j] - self.leaving_s)
-                if len(there) < self.times or at.mean() < 0.05 or at.all():
-                    continue
-                ratio = float(
-                    np.quantile(side * distance[at], 0.95) / np.quantile(np.abs(distance[~at]), 0.95)
-                )
-                if ratio > (self.far if at.mean() > self.share else self.farther):
-                    yield self.causes[0].finding(
-                        Severity.warning,
-                        f"{joint} in {motion.name!r} stays at {end:.4g} {case.problem.units[k]} for "
-                        f"{100 * at.mean():.0f} % of the time while its command goes beyond.",
-                        where=joint,
-                        evidence=ratio,
-                    )
-
-
-def resolution(q: Vector) -> float:
-    """Usual distance between neighbouring values."""
-    apart = np.diff(np.unique(q))
-    return float(np.median(apart)) if len(apart) else 0.0
-
-
-def rests_of(q: Vector, tolerance: float) -> Iterator[tuple[int, int]]:
-    """(first, last) sample of stretches in which values stay within a tolerance."""
-    first, low, high = 0, q[0], q[0]
-    for k in range(1, len(q) + 1):
-        if k < len(q) and max(high, q[k]) - min(low, q[k]) <= tolerance:
-            low, high = min(low, q[k]), max(high, q[k])
-            continue
-        yield first, k - 1
-        if k < len(q):
-            first, low, high = k, q[k], q[k]
-
-
-class Assignment(Check):
-    """Columns, signs, units and clocks: which exchange predicts a position far better than its own command?
-
-    Class variables:
-        better: part of the error of the command as declared that may remain; in time: where only the clock differs,
-            which dry friction hides. fair: the same of the position's spread.
-        early_s: least advance of a position on its command [s].
-    """
-
-    better, in_time, fair, early_s = 0.5, 0.75, 0.6, 0.05
-
-    causes = (
-        *PositionLimits.causes[1:],
-        Cause(
-            "sign",
-            "A position and its command count in opposite directions.",
-            "Turn the one whose direction is not that of the joint's axis in the description: scale = -1.",
-        ),
-        Cause(
-            "swapped-channels",
-            "A position follows another joint's command.",
-            "Exchange the entries of columns in position_command or in position.",
-        ),
-        Cause(
-            "command-clock",
-            "A position moves before its command: their clocks differ.",
-            "Give commands and positions stamps of one clock.",
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        unit, sign, swapped, clock = self.causes
-        joints = case.problem.joints
-        low, high = FOLLOWS
-        for motion, k, c, q in case.moving():
-            joint, time = joints[k], motion.steps.time
-            own = Following.of(time, c, q)
-            declared = own.best()
-            tried: list[tuple[Predictor, Cause, str, str]] = []
-            if case.problem.units[k] == "rad":
-                for factor, what in ((DEGREES, "position"), (1 / DEGREES, "position_command")):
-                    tried.append(
-                        (
-                            own.best((low * factor, high * factor)), unit,
-                            f"The {what} of {joint} in {motion.name!r} is 57 times too large: it is in degrees, or the "
-                            "other in radians,",
-                            f'Write the unit that the file has: unit = "deg" in {what}, or unit = "rad" in the other.',
-                        )
-                    )  # fmt: skip
-            tried.append(
-                (own.best((-high, -low)), sign, f"{joint} in {motion.name!r} moves against its command,", "")
-            )
-            early = own.best(earliest=-np.inf)
-            if early.delay <= -self.early_s:
-                tried.append(
-                    (
-                        early,
-                        clock,
-                        f"{joint} in {motion.name!r} moves {-early.delay:.2g} s before its command,",
-                        "",
-                    )
-                )
-            if declared.error > self.better * own.spread:
-                for other, name in enumerate(joints):
-                    if other != k and np.ptp(motion.command[:, other]) > 0:
-                        best = Following.of(time, motion.command[:, other], q).best()
-                        said = f"The position of {joint} in {motion.name!r} follows the command of {name},"
-                        tried.append((best, swapped, said, ""))
-            best, cause, said, remedy = min(tried, key=lambda each: each[0].error)
-            better = self.in_time if cause is clock else self.better
-            if best.error < better * declared.error and best.error < self.fair * own.spread:
-                yield cause.finding(
-                    Severity.error,
-                    f"{said} which explains {100 * (1 - (best.error / own.spread) ** 2):.0f} % of its motion; as "
-                    f"declared, {100 * max(1 - (declared.error / own.spread) ** 2, 0):.0f} %.",
-                    remedy,
-                    where=joint,
-                    evidence=float(np.log(declared.error / max(best.error, 1e-12))),
-                )
-
-
-LONGEST_S = 1.0
-"""Largest delay to either side [s], at most a fifth of the recording."""
-
-SHORTEST_S = 0.02
-"""Least step of the grid of delays [s]."""
-
-LAGS_S = (0.0, 0.03, 0.1, 0.3)
-
-MOST_SAMPLES = 1500
-"""Evenly spaced: more of them do not change what is asked here."""
-
-FOLLOWS = (0.1, 3.0)
-"""Gains of a servo that is in order. Dry friction makes that of a small motion smaller than 1."""
-
-
-@dataclass(frozen=True)
-class Predictor:
-    """The best of some predictors.
-
-    Args:
-        gain, delay, lag: b, s [s], T [s]. error: root mean square of e [rad].
-    """
-
-    gain: float
-    delay: float
-    lag: float
-    error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Following:
-    """Predictors of a position from a command.
-
-    Args:
-        delays, lags: (P,) of each [s]. covariance, variance: (P,) cov(q, y) and var(y) [rad^2].
-        spread: standard deviation of the position [rad].
-    """
-
-    delays: Vector
-    lags: Vector
-    covariance: Vector
-    variance: Vector
-    spread: float
-
-    @classmethod
-    def of(cls, time: Times, command: Vector, measured: Vector) -> Following:
-        """Args:
-        time: (T,) [s]. command: (T,) [rad]. measured: (T,) [rad], NaN where nothing was measured.
-        """
-        valid = np.flatnonzero(np.isfinite(measured))
-        kept = valid[:: max(1, -(-len(valid) // MOST_SAMPLES))]
-        t, q = time[kept], measured[kept]
-        step = max(float(np.median(np.diff(time))), SHORTEST_S)
-        count = int(min(LONGEST_S, 0.2 * (time[-1] - time[0])) / step)
-        grid = [(s * step, lag) for lag in LAGS_S for s in range(-count, count + 1)]
-        lagged = {lag: _lagged(time, command, lag) for lag in LAGS_S}
-        Y = np.stack([np.interp(t - s, time, lagged[lag]) for s, lag in grid])
-        Y -= Y.mean(axis=1, keepdims=True)
-        delays, lags = np.array(grid).T
-        return cls(delays, lags, Y @ (q - q.mean()) / len(q), np.mean(Y * Y, axis=1), float(q.std()))
-
-    def best(self, gains: tuple[float, float] = FOLLOWS, earliest: float = 0.0) -> Predictor:
-        """The best predictor with a gain in this range, and a delay of at least `earliest` [s]."""
-        b = np.clip(self.covariance / np.maximum(self.variance, 1e-300), *gains)
-        squares = self.spread**2 - 2 * b * self.covariance + b * b * self.variance
-        k = int(np.argmin(np.where(self.delays >= earliest - 1e-9, squares, np.inf)))
-        return Predictor(
-            float(b[k]), float(self.delays[k]), float(self.lags[k]), float(np.sqrt(max(squares[k], 0.0)))
-        )
-
-
-def _lagged(time: Times, command: Vector, lag: float) -> Vector:
-    """(T,) y of T y' + y = c, from c at the first sample."""
-    if lag == 0.0:
-        return command
-    y = command.copy()
-    for k, weight in enumerate(np.exp(-np.diff(time) / lag)):
-        y[k + 1] = weight * y[k] + (1 - weight) * command[k]
-    return y
-
 
 QUANTITIES = ("load", "current", "torque")
 """Prefixes of channels of effort, before the joint's name."""
@@ -683,6 +256,77 @@ class Zero(Check):
                 )
 
 
+class ServoEffects(SystematicEffects):
+    """Effects that the data show, errors of the description that they do not, and prediction of what was not fitted.
+
+    Class variables:
+        held_out: part of the motion from which errors of blocks that were not fitted say that the model predicts
+            nothing. worse: times what residuals and the number of parameters explain, from which on they are a warning
+            above `floor`, the part of the motion that matters to nobody, or twice the noise of the readings.
+    """
+
+    held_out, worse, floor = 0.3, 2.0, 0.02
+
+    causes = (*dict.fromkeys(effect.cause for effect in EFFECTS), HELD_OUT)
+
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
+        at = case.simulated
+        fit = fit_of_effects(at, Stretches(at).result[1])
+        beyond = False
+        for named in fit.named:
+            finding = self._finding(case, named)
+            # what a linearization at another point leaves looks like further effects
+            yield replace(finding, severity=Severity.note) if beyond else finding
+            beyond |= named.sizes > self.grave
+        shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
+        yield from self._unchecked(fit, shown)
+        yield from self._prediction(fit, at)
+
+    def _prediction(self, fit: EffectFit, at: SimulatedMotions) -> Iterator[Finding]:
+        measured = at.rows([motion.measured - np.nanmean(motion.measured, axis=0) for motion in at.motions])
+        motion = float(np.sum((measured / fit.sigma)[fit.inner] ** 2))
+        noise = float(np.linalg.norm(at.noise / fit.sigma)) * np.sqrt(fit.inner.sum() / max(motion, 1e-300))
+        relative = float(np.sqrt(fit.error.sum() / max(motion, 1e-300)))
+        is_worse = fit.beyond_expected > self.worse and relative > max(self.floor, 2 * noise)
+        if relative > self.held_out or is_worse:
+            yield HELD_OUT.finding(
+                Severity.error if relative > self.held_out else Severity.warning,
+                f"Parts of the recordings that were not fitted are predicted with an error of {100 * relative:.3g} % of "
+                f"their motion, {fit.beyond_expected:.2g} times what the residuals explain.",
+                "Look at the residuals, record a motion that shows all parameters, or estimate fewer.",
+                evidence=100 * relative,
+            )
+
+
+class TorqueLimit(Check):
+    """Torque limits that the motion reached."""
+
+    causes = (
+        Cause(
+            "torque-limit",
+            "A servo reached its largest torque: the limit is estimated, and the joint is then not in its control.",
+            "No action is required where this is the motor's limit; else look at the supply and at the servo's setting.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        at = case.simulated
+        limited = {
+            owner for owner, value, _ in estimated(case.estimate, "torque_limit") if np.isfinite(value)
+        }
+        groups = {joint: name for name, joints in case.problem.groups for joint in joints}
+        for k, joint in enumerate(case.problem.joints):
+            share = max(rollouts[k].saturated for rollouts in at.rollouts)
+            if groups[joint] in limited and share > 0:
+                yield self.causes[0].finding(
+                    Severity.note,
+                    f"{joint} is at its torque limit of {case.found[joint].torque_limit:.3g} N m for "
+                    f"{100 * share:.2g} % of the time.",
+                    where=joint,
+                    evidence=100 * share,
+                )
+
+
 class TorqueUnit(Check):
     """Measured torques against those that gravity, inertia or what is held ask for.
 
@@ -729,11 +373,8 @@ class TorqueUnit(Check):
 class HeldDescription(Check):
     """Torques whose scale is that of the description's masses and of its direction of gravity.
 
-    Class variables:
-        grave: relative standard deviation of a stiffness from which on its scale is not known (`SCALE_KNOWN`).
+    Intervals contain what such errors do to the numbers; a description that errs by more is what `ServoEffects` looks for.
     """
-
-    grave = SCALE_KNOWN
 
     causes = (
         Cause(
@@ -762,7 +403,7 @@ class HeldDescription(Check):
         share, name, value, part, chance = max(found)
         problem = case.problem
         yield self.causes[0].finding(
-            Severity.warning if share > self.grave else Severity.note,
+            Severity.note,
             f"Torques of {listing([each[1].rpartition('.')[0] for each in found], 6)} have the scale of the masses of "
             f"the description, which are taken for right to {100 * problem.link_inertia_std:.2g} % a link, and of its "
             f"direction of gravity, to {np.degrees(problem.gravity_tilt_std):.2g} degrees. Intervals contain it: of "
@@ -940,6 +581,7 @@ class Notes(Check):
 CHECKS: tuple[Check, ...] = (
     Jumps(),
     LostRows(),
+    StaleReadings(),
     CopiedCommand(),
     JointExcitation(),
     PositionLimits(),
@@ -948,6 +590,10 @@ CHECKS: tuple[Check, ...] = (
     Zero(),
     LongDelay(),
     OpenLoop(),
+    OutlyingReadings(),
+    ExternalTorque(),
+    ServoEffects(),
+    TorqueLimit(),
     TorqueUnit(),
     HeldDescription(),
     CommandStamps(),

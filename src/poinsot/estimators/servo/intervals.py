@@ -192,7 +192,7 @@ class DescriptionErrors:
         for mechanics in _wrong_mechanics(problem):
             wrong = [problem.measured_loads(motion, mechanics) for motion in motions]
             pairs = (zip(*pair, strict=True) for pair in zip(wrong, right, strict=True))
-            found.append(tuple(tuple(_combined(a, b, -1.0) for a, b in loads) for loads in pairs))
+            found.append(tuple(tuple(combined(a, b, -1.0) for a, b in loads) for loads in pairs))
         return DescriptionErrors(tuple(found))
 
     def covariance(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
@@ -263,7 +263,7 @@ def _wrong_mechanics(problem: ActuatorProblem) -> list[Mechanics]:
     return found
 
 
-def _combined(load: JointLoad, other: JointLoad, factor: float) -> JointLoad:
+def combined(load: JointLoad, other: JointLoad, factor: float) -> JointLoad:
     """A load and a multiple of another one, along the posture of the first."""
     names = ("inertia", "load", "slope", "static")
     return replace(load, **{name: getattr(load, name) + factor * getattr(other, name) for name in names})
@@ -271,7 +271,7 @@ def _combined(load: JointLoad, other: JointLoad, factor: float) -> JointLoad:
 
 def _with_loads(group: GroupProblem, added: Sequence[JointLoad], factor: float) -> GroupProblem:
     strands = tuple(
-        replace(strand, load=_combined(strand.load, more, factor))
+        replace(strand, load=combined(strand.load, more, factor))
         for strand, more in zip(group.strands, added, strict=True)
     )
     return replace(group, strands=strands)

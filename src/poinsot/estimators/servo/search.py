@@ -288,13 +288,18 @@ class GroupProblem:
         """The simulation of every strand."""
         return [self._rollout(k, z, slopes) for k in range(len(self.strands))]
 
-    def _rollout(self, k: int, z: Vector, slopes: bool = False) -> ActuatorRollout:
-        coordinates, strand = self.coordinates, self.strands[k]
-        numbers = coordinates.of_joint(coordinates.natural(z[: coordinates.size]), strand.joint)
+    def numbers(self, k: int, z: Vector) -> Vector:
+        """Numbers of the rollout of a strand, see `parameter_vector`."""
+        coordinates = self.coordinates
+        numbers = coordinates.of_joint(coordinates.natural(z[: coordinates.size]), self.strands[k].joint)
         numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
-        wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
+        return numbers
+
+    def _rollout(self, k: int, z: Vector, slopes: bool = False) -> ActuatorRollout:
+        strand = self.strands[k]
+        wanted = (*self.coordinates.wanted, START_Q, START_V) if slopes else ()
         return roll_out(
-            numbers, strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots, wanted=wanted,
+            self.numbers(k, z), strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots, wanted=wanted,
             velocity_at=strand.velocity_at,
         )  # fmt: skip
 
