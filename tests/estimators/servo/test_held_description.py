@@ -86,7 +86,7 @@ def test_a_scale_from_masses_is_not_taken_for_known(robot, recording):
     described = heavier(robot, 0.75)
     estimate = solve(described, recording)
     finding = next(each for each in estimate.diagnosis.findings if each.cause == "held-description")
-    assert estimate.trust is Trust.with_care and "link_inertia_std = 0.03" in finding.remedy
+    assert estimate.trust is Trust.trusted and "link_inertia_std = 0.03" in finding.remedy
     k = estimate.names.index("pivot.stiffness")
     assert abs(estimate.values[k] - TRUTH.stiffness) < 2.6 * estimate.std[k]
     assert estimate.parameters.coloured_std[k] < 0.2 * estimate.std[k]

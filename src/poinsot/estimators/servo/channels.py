@@ -30,6 +30,7 @@ from ...diagnosis.position_samples import LOST, lost_at, steps
 from ...diagnosis.stale_samples import StaleSamples
 from ...estimate import Finding, Severity
 from .case import Case, extent, least_motion
+from .problem import ActuatorProblem, CommandedMotion
 
 DEGREES = 180 / np.pi
 
@@ -65,8 +66,10 @@ class Jumps(Check):
 
 
 class LostRows(Check):
-    """Rows that are missing without a gap in the clock: commands of smooth motions show them, as they have no noise; where
-    commands change less often than rows are logged, the positions of all joints together do.
+    """Rows that are missing without a gap in the clock.
+
+    Commands of smooth motions show them, as they have no noise. Where commands change less often than rows are logged,
+    the positions of all joints together do.
 
     Class variables:
         ratio: see `poinsot.diagnosis.position_samples`. least: places; at one or two a command may jump.
@@ -79,32 +82,46 @@ class LostRows(Check):
 
     def look(self, case: Case) -> Iterator[Finding]:
         for motion in case.problem.all_motions:
-            commands = {
-                f"position.{joint}": motion.command[:, k] for k, joint in enumerate(case.problem.joints)
-            }
-            units = dict(zip(commands, case.problem.units, strict=True))
-            recording = Recording(motion.steps.time, commands, units)
-            at, count = lost_at(recording, self.ratio)
-            if not len(at):
-                continue
+            for what, places in (("commands", self._by_commands), ("positions", self._by_positions)):
+                at, count = places(case.problem, motion)
+                if len(at) >= self.least:
+                    yield LOST.finding(
+                        Severity.error,
+                        f"About {count} rows or more are missing in {motion.name!r}, the first at "
+                        f"{motion.steps.time[at[0]]:.4g} s: {what} move by several periods in one, and the "
+                        "clock has no gap.",
+                        "Record a time stamp with each row, and name its column: time = { column = ... }.",
+                        evidence=1e5 * count / len(motion.steps.time),
+                    )
+                    break
+
+    def _by_positions(self, problem: ActuatorProblem, motion: CommandedMotion) -> tuple[np.ndarray, int]:
+        return lost_at(_measured(problem, motion), self.ratio)
+
+    def _by_commands(self, problem: ActuatorProblem, motion: CommandedMotion) -> tuple[np.ndarray, int]:
+        commands = {f"position.{joint}": motion.command[:, k] for k, joint in enumerate(problem.joints)}
+        units = dict(zip(commands, problem.units, strict=True))
+        at, count = lost_at(Recording(motion.steps.time, commands, units), self.ratio)
+        if len(at):
             # a row that is missing is missing for all joints, and for what they measure; a command alone may jump
-            whole = [k for k in range(len(commands)) if np.isfinite(motion.measured[:, k]).all()]
-            measured = {f"position.measured {k}": motion.measured[:, k] for k in whole}
-            found = steps(
-                Recording(motion.steps.time, commands | measured, dict.fromkeys(measured, "rad") | units)
-            )
+            measured = _measured(problem, motion)
+            both = commands | {f"{name} measured": measured[name] for name in measured.channels}
+            found = steps(Recording(motion.steps.time, both, dict.fromkeys(both, "rad") | units))
             assert found is not None
             own, usual, noise = found
             single = (np.abs(usual[at]) > 5 * noise) & (np.abs(own[at]) < 1.4 * np.abs(usual[at]))
             at = at[~single.any(axis=1)]
-            if len(at) >= self.least:
-                yield LOST.finding(
-                    Severity.error,
-                    f"About {count} rows or more are missing in {motion.name!r}, the first at "
-                    f"{motion.steps.time[at[0]]:.4g} s: commands move by several periods in one, and the "
-                    "clock has no gap.",
-                    "Record a time stamp with each row, and name its column: time = { column = ... }.",
-                )
+        return at, count
+
+
+def _measured(problem: ActuatorProblem, motion: CommandedMotion) -> Recording:
+    """Positions of the joints that have a reading in every row."""
+    whole = [k for k in range(len(problem.joints)) if np.isfinite(motion.measured[:, k]).all()]
+    names = [f"position.{problem.joints[k]}" for k in whole]
+    columns = {name: motion.measured[:, k] for name, k in zip(names, whole, strict=True)}
+    return Recording(
+        motion.steps.time, columns, {name: problem.units[k] for name, k in zip(names, whole, strict=True)}
+    )
 
 
 class StaleReadings(Check):

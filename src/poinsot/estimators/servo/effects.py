@@ -79,7 +79,7 @@ class LinkMass(Effect):
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
         right, std = at.problem.mechanics, at.problem.link_inertia_std
         robot = at.problem.robot
-        for k, parent in enumerate(robot.parents):
+        for k, parent in enumerate(robot.body_joints):
             if not std > 0 or not right.inertials[k, 0] > 0:
                 continue
             name = robot.model.names[parent]

@@ -212,6 +212,16 @@ class LongDelay(Check):
                 )
 
 
+def follows(case: Case, k: int) -> bool:
+    """Whether a joint's own command, delayed and lagged, explains more than half of its motion; or it does not move."""
+    left, whole = 0.0, 0.0
+    for motion, number, c, q in case.moving():
+        if number == k:
+            following = Following.of(motion.steps.time, c, q)
+            left, whole = left + len(q) * following.best().error ** 2, whole + len(q) * following.spread**2
+    return left <= 0.5 * whole
+
+
 class Zero(Check):
     """Positions and commands with different zeros.
 
@@ -247,7 +257,12 @@ class Zero(Check):
         for k, joint in enumerate(case.problem.joints):
             e = np.concatenate([each.measured[:, k] - each.command[:, k] for each in case.problem.motions])
             offset = float(np.nanmedian(e))
-            if case.problem.units[k] == "rad" and abs(offset) > self.error and joint not in named:
+            if (
+                case.problem.units[k] == "rad"
+                and abs(offset) > self.error
+                and joint not in named
+                and follows(case, k)
+            ):
                 yield self.causes[0].finding(
                     Severity.error,
                     f"The position of {joint} is {offset:+.2g} rad from its command (median).",
@@ -299,7 +314,14 @@ class ServoEffects(SystematicEffects):
 
 
 class TorqueLimit(Check):
-    """Torque limits that the motion reached."""
+    """Torque limits that the motion reached, and joints that stay away from their command and do not follow it.
+
+    Class variables:
+        often: part of the time from which on a motion is rather the motor's than the controller's: a warning.
+        far: median distance from the command, where the joint does not follow it [rad].
+    """
+
+    often, far = 0.1, 0.5
 
     causes = (
         Cause(
@@ -319,11 +341,25 @@ class TorqueLimit(Check):
             share = max(rollouts[k].saturated for rollouts in at.rollouts)
             if groups[joint] in limited and share > 0:
                 yield self.causes[0].finding(
-                    Severity.note,
+                    Severity.warning if share > self.often else Severity.note,
                     f"{joint} is at its torque limit of {case.found[joint].torque_limit:.3g} N m for "
                     f"{100 * share:.2g} % of the time.",
                     where=joint,
                     evidence=100 * share,
+                )
+                continue
+            e = np.concatenate([motion.measured[:, k] - motion.command[:, k] for motion in at.motions])
+            if (
+                case.problem.units[k] == "rad"
+                and abs(float(np.nanmedian(e))) > self.far
+                and not follows(case, k)
+            ):
+                yield self.causes[0].finding(
+                    Severity.error,
+                    f"{joint} does not follow its command, and is {float(np.nanmedian(e)):+.2g} rad from it (median): its "
+                    "torque does not suffice, or something holds it.",
+                    where=joint,
+                    evidence=1e3,
                 )
 
 
