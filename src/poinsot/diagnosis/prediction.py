@@ -7,6 +7,7 @@ Levels at which a verdict changes are fields of the checks, each with its reason
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..exceptions import listing
 from .case import recordings_of, within
 from .cause import Cause
 from .check import Check
-from .effect_fit import Named
+from .effect_fit import EffectFit, Named
 from .effects import EFFECTS, RECORDING_EFFECTS
 from .effects.friction import LateReversal
 from .examination import Examination
@@ -56,7 +57,7 @@ class SystematicEffects(Check):
         shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
         yield from self._unchecked(fit, shown)
 
-    def _finding(self, case: Examination, named: Named) -> Finding:
+    def _finding(self, case: Any, named: Named) -> Finding:
         column = named.columns[0]
         effect, unit = column.effect, column.effect.unit
         joints = listing([column.joint for column in named.columns], 8)
@@ -81,7 +82,7 @@ class SystematicEffects(Check):
             evidence=named.z,
         )
 
-    def _unchecked(self, fit: SystematicFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
+    def _unchecked(self, fit: EffectFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
         """Effects of the laboratory that the data hardly determine: how large they may be, and what that does."""
         x, variance = fit.joint[0], fit.posterior[0]
         for column, place in zip(fit.columns, fit.slices, strict=True):

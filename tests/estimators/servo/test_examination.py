@@ -205,7 +205,8 @@ def test_noise_is_not_to_be_used(robot, log):
 
 def test_an_obstacle_takes_the_trust(robot, log):
     estimate = solve(problem_of(robot, changed(log, position=lambda x: np.minimum(x, 0.53))))
-    assert estimate.trust is Trust.with_care and causes(estimate) == {"stop", "unmodelled-motion"}
+    assert estimate.trust is Trust.not_to_be_used
+    assert causes(estimate) == {"stop", "unmodelled-motion", "held-out"}
 
 
 def test_other_zeros_are_named(robot, log):

@@ -139,7 +139,7 @@ class StaleReadings(Check):
 
     def look(self, case: Case) -> Iterator[Finding]:
         for motion, k, _, q in case.moving():
-            share = min(StaleSamples().share(q[np.isfinite(q)]), 0.99)
+            share = min(StaleSamples().share(without_rests(q[np.isfinite(q)])), 0.99)
             if share < self.least:
                 continue
             joint, interval = case.problem.joints[k], float(np.median(np.diff(motion.steps.time)))
@@ -317,6 +317,15 @@ def rests_of(q: Vector, tolerance: float) -> Iterator[tuple[int, int]]:
         yield first, k - 1
         if k < len(q):
             first, low, high = k, q[k], q[k]
+
+
+def without_rests(q: Vector, longest: int = StaleSamples.around) -> Vector:
+    """The values without repeats of those that stay longer than so many samples: a joint at rest repeats readings."""
+    moving = np.ones(len(q), dtype=bool)
+    for first, last in rests_of(q, 0.0):
+        if last - first > longest:
+            moving[first + 1 : last + 1] = False
+    return q[moving]
 
 
 class Assignment(Check):

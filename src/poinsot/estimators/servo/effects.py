@@ -1,14 +1,14 @@
 """What a model of servos lacks, and errors of its description, as columns beside the parameters' sensitivities.
 
-At the estimate, the measured positions of all joints are, to first order in changes of the parameters x and in the sizes
-d of the effects, each in standard deviations of its prior,
+At the estimate, the measured positions of all joints are, to first order in changes of the parameters x and in the
+sizes d of the effects, each in standard deviations of its prior,
 
     q - q_simulated = (dq/dx) dx + C d + e
 
-dq/dx are the sensitivities of the rollouts, C differences of rollouts along changed loads (masses, direction of gravity,
-zeros of readings) or with a changed supply. A parameter that changes slowly moves the position as its sensitivity does,
-times its change: a joint forgets within a fraction of a second. `EffectFit` estimates x and d together, and names the
-effects with which it predicts parts of the recordings that it was not fitted to.
+dq/dx are the sensitivities of the rollouts. C are differences of rollouts along changed loads (masses, direction of
+gravity, zeros of readings), or with a changed supply. A parameter that changes slowly moves the position as its
+sensitivity does, times its change: a joint forgets within a fraction of a second. `EffectFit` estimates x and d
+together, and names the effects with which it predicts parts of the recordings that it was not fitted to.
 """
 
 from __future__ import annotations

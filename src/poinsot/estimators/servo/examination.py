@@ -286,6 +286,8 @@ class ServoEffects(SystematicEffects):
 
     def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         at = case.simulated
+        if not at.sensitivities[0].size:
+            return  # nothing moves in the simulation, which `OpenLoop` says
         fit = fit_of_effects(at, Stretches(at).result[1])
         beyond = False
         for named in fit.named:
@@ -306,8 +308,8 @@ class ServoEffects(SystematicEffects):
         if relative > self.held_out or is_worse:
             yield HELD_OUT.finding(
                 Severity.error if relative > self.held_out else Severity.warning,
-                f"Parts of the recordings that were not fitted are predicted with an error of {100 * relative:.3g} % of "
-                f"their motion, {fit.beyond_expected:.2g} times what the residuals explain.",
+                f"Parts of the recordings that were not fitted are predicted with an error of {100 * relative:.3g} % "
+                f"of their motion, {fit.beyond_expected:.2g} times what the residuals explain.",
                 "Look at the residuals, record a motion that shows all parameters, or estimate fewer.",
                 evidence=100 * relative,
             )
@@ -327,7 +329,7 @@ class TorqueLimit(Check):
         Cause(
             "torque-limit",
             "A servo reached its largest torque: the limit is estimated, and the joint is then not in its control.",
-            "No action is required where this is the motor's limit; else look at the supply and at the servo's setting.",
+            "No action is required where this is the limit of the motor; else look at the supply and the settings.",
         ),
     )
 
@@ -356,8 +358,8 @@ class TorqueLimit(Check):
             ):
                 yield self.causes[0].finding(
                     Severity.error,
-                    f"{joint} does not follow its command, and is {float(np.nanmedian(e)):+.2g} rad from it (median): its "
-                    "torque does not suffice, or something holds it.",
+                    f"{joint} does not follow its command, and is {float(np.nanmedian(e)):+.2g} rad from it (median): "
+                    "its torque does not suffice, or something holds it.",
                     where=joint,
                     evidence=1e3,
                 )
@@ -409,7 +411,7 @@ class TorqueUnit(Check):
 class HeldDescription(Check):
     """Torques whose scale is that of the description's masses and of its direction of gravity.
 
-    Intervals contain what such errors do to the numbers; a description that errs by more is what `ServoEffects` looks for.
+    Intervals contain what such errors do to the numbers; `ServoEffects` looks for a description that errs by more.
     """
 
     causes = (
@@ -614,22 +616,25 @@ class Notes(Check):
             )
 
 
-CHECKS: tuple[Check, ...] = (
-    Jumps(),
-    LostRows(),
-    StaleReadings(),
+CHANNEL_CHECKS: tuple[Check, ...] = (
     CopiedCommand(),
     JointExcitation(),
     PositionLimits(),
     Assignment(),
+)
+"""Whether columns are what they are declared to be. Where they are not, all else that is seen is a consequence."""
+
+EFFECT_CHECKS: tuple[Check, ...] = (OutlyingReadings(), ExternalTorque(), ServoEffects(), TorqueLimit())
+"""What the residuals show of a model that is right but for what they name."""
+
+OTHER_CHECKS: tuple[Check, ...] = (
+    Jumps(),
+    LostRows(),
+    StaleReadings(),
     Stops(),
     Zero(),
     LongDelay(),
     OpenLoop(),
-    OutlyingReadings(),
-    ExternalTorque(),
-    ServoEffects(),
-    TorqueLimit(),
     TorqueUnit(),
     HeldDescription(),
     CommandStamps(),
@@ -639,12 +644,26 @@ CHECKS: tuple[Check, ...] = (
     Notes(),
 )
 
+CHECKS = (*CHANNEL_CHECKS, *OTHER_CHECKS, *EFFECT_CHECKS)
+
 
 def examine(estimate: Estimate, problem: ActuatorProblem) -> Diagnosis:
     """Findings about an estimate of the actuators of this problem."""
     found = estimate.extra(Actuators)
     assert found is not None
-    looked = look_at(Case(estimate, found, problem), CHECKS)
+    case = Case(estimate, found, problem)
+    looked = look_at(case, CHANNEL_CHECKS)
+    mistaken = [
+        each.cause for each in looked if isinstance(each, Finding) and each.severity is Severity.error
+    ]
+    looked += look_at(case, OTHER_CHECKS)
+    if mistaken:
+        reason = f"channels are not what they are declared to be: {listing(mistaken, 6)}"
+        looked.append(
+            Unchecked("effects that the model lacks, and prediction of what was not fitted", reason)
+        )
+    else:
+        looked += look_at(case, EFFECT_CHECKS)
     findings = [*unfinished(estimate), *(each for each in looked if isinstance(each, Finding))]
     unchecked = (*(each for each in looked if isinstance(each, Unchecked)), *unused_efforts(problem))
     symptoms = {cause.name for check in CHECKS for cause in check.causes if cause.symptom}

@@ -3,8 +3,8 @@
 An external torque moves a joint that its controller holds by torque / stiffness. Dry friction holds it anywhere within
 coulomb / stiffness of where the controller wants it, to either side, so that residuals up to twice that are no sign of
 anything else. Stretches of larger residuals are left out, parameters are estimated from the others to first order, and
-stretches are looked for again. An external torque is named if the residuals of the others fall to less than half by this:
-a model that fits nowhere has no such stretch.
+stretches are looked for again. An external torque is named if the residuals of the others fall to less than half by
+this: a model that fits nowhere has no such stretch.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class OutlyingReadings(Check):
                 first = motion.steps.time[np.argmax(wrong)]
                 yield self.causes[0].finding(
                     Severity.warning if share > self.matters else Severity.note,
-                    f"{int(wrong.sum())} readings of {joint} in {motion.name!r}, the first at {first:.4g} s, are far from "
-                    f"their neighbours; {100 * share:.2g} % of the squared error is theirs.",
+                    f"{int(wrong.sum())} readings of {joint} in {motion.name!r}, the first at {first:.4g} s, are far "
+                    f"from their neighbours; {100 * share:.2g} % of the squared error is theirs.",
                     'Mark them as invalid, and write invalid = "mask" in [[recordings]]; or write huber = 1.345 in '
                     "[method].",
                     where=joint,
@@ -138,6 +138,8 @@ class ExternalTorque(Check):
     causes = Disturbance.causes
 
     def look(self, case: Case) -> Iterator[Finding]:
+        if not case.simulated.sensitivities[0].size:
+            return
         found = Stretches(case.simulated)
         stretches, left_out, e = found.result
         if not left_out.any() or left_out.mean() > found.most:
@@ -157,8 +159,8 @@ class ExternalTorque(Check):
             begin, end = time[longest[0]], time[longest[-1]]
             yield self.causes[0].finding(
                 Severity.warning,
-                f"An external torque acts on {joint} in {name!r} from {begin:.4g} to {end:.4g} s, of about {torque:.2g} "
-                f"N m: without such stretches the error of the joint falls from {1e3 * before:.2g} to "
+                f"An external torque acts on {joint} in {name!r} from {begin:.4g} to {end:.4g} s, of about "
+                f"{torque:.2g} N m: without such stretches the error of the joint falls from {1e3 * before:.2g} to "
                 f"{1e3 * after:.2g} mrad.",
                 f"Leave it out: one recording with between_s up to {begin:.4g} s, and another from {end:.4g} s on.",
                 where=joint,

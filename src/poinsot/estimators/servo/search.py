@@ -299,8 +299,8 @@ class GroupProblem:
         strand = self.strands[k]
         wanted = (*self.coordinates.wanted, START_Q, START_V) if slopes else ()
         return roll_out(
-            self.numbers(k, z), strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots, wanted=wanted,
-            velocity_at=strand.velocity_at,
+            self.numbers(k, z), strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots,
+            wanted=wanted, velocity_at=strand.velocity_at,
         )  # fmt: skip
 
     def _softened(self, strand: JointRecording, found: ActuatorRollout) -> tuple[Vector, Vector]:

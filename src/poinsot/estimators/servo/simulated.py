@@ -28,8 +28,7 @@ Profile = list[np.ndarray]
 
 
 def outlying(residual: Vector, simulated: Vector) -> np.ndarray:
-    """(T,) whether a reading differs from its neighbours by more than the joint ever moves in a sample, and by more than
-    noise does.
+    """(T,) whether a reading differs from its neighbours by more than noise, and than the joint ever moves in a sample.
 
     Args:
         residual: (T,) measured less simulated, NaN where nothing was measured. simulated: (T,).
@@ -100,7 +99,7 @@ class SimulatedMotions:
 
     @cached_property
     def simulated(self) -> Profile:
-        """(T, n)"""
+        """(T, n) positions."""
         return [np.stack([each.position for each in rollouts], axis=1) for rollouts in self.rollouts]
 
     @cached_property
@@ -121,27 +120,22 @@ class SimulatedMotions:
         """(T,) from -1/2 to 1/2 over each recording."""
         return [np.linspace(-0.5, 0.5, len(motion.steps.time)) for motion in self.motions]
 
-    def changed(
-        self, mechanics: Mechanics | None = None, shift: Vector | None = None, step: float = 1.0
-    ) -> Profile:
-        """(T, n) change of the positions with another description, or readings of positions (m,) shifted.
+    @cached_property
+    def loads(self) -> list[tuple[JointLoad, ...]]:
+        """Of each recording, along its measured motion, with the robot as described."""
+        return [self.problem.measured_loads(motion) for motion in self.motions]
 
-        Args:
-            step: the change is so many times that of the loads, and is divided by it.
-        """
+    def changed(self, mechanics: Mechanics | None = None, shift: Vector | float = 0.0) -> Profile:
+        """(T, n) change of the positions with another description, or readings of positions (m,) shifted."""
         found = []
         for m, motion in enumerate(self.motions):
-            other = motion if shift is None else replace(motion, q=motion.q - shift)
+            other = replace(motion, q=motion.q - shift)
             wrong = self.problem.measured_loads(other, mechanics or self.problem.mechanics)
-            right = self.problem.measured_loads(motion)
             columns = []
-            for k, (a, b) in enumerate(zip(wrong, right, strict=True)):
-                load = self.strand(m, k).load
-                more, less = (
-                    self.position(m, k, load=combined(load, combined(a, b, -1.0), sign * step))
-                    for sign in (1.0, -1.0)
-                )
-                columns.append((more - less) / (2 * step))
+            for k, (there, usual) in enumerate(zip(wrong, self.loads[m], strict=True)):
+                load, change = self.strand(m, k).load, combined(there, usual, -1.0)
+                more, less = (self.position(m, k, load=combined(load, change, sign)) for sign in (1.0, -1.0))
+                columns.append(0.5 * (more - less))
             found.append(np.stack(columns, axis=1))
         return found
 
@@ -161,13 +155,10 @@ class SimulatedMotions:
     def rows(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """(N, n, ...) of (T, n, ...), evenly spaced, 0 where nothing regular was measured."""
         found = []
-        for residual, each in zip(self.regular, values, strict=True):
-            mask = np.isfinite(residual)
-            found.append(
-                np.where(mask.reshape(mask.shape + (1,) * (each.ndim - 2)), np.nan_to_num(each), 0.0)[
-                    :: self.stride
-                ]
-            )
+        for residual, samples in zip(self.regular, values, strict=True):
+            rows = np.nan_to_num(samples[:: self.stride])
+            rows[~np.isfinite(residual[:: self.stride])] = 0.0
+            found.append(rows)
         return np.concatenate(found)
 
     @cached_property
