@@ -11,6 +11,7 @@ import poinsot
 from poinsot import ActuatorProblem, Actuators, OutputError, PoinsotError, Recording, Search, randomization_of
 from poinsot.diagnosis.check import look_at
 from poinsot.estimate import Severity, Trust
+from poinsot.estimators.servo.channels import catches_up, without_rests
 from poinsot.estimators.servo.examination import (
     CHECKS,
     Assignment,
@@ -150,6 +151,20 @@ def test_lost_rows_are_named_where_the_clock_does_not_show_them(part, robot, log
     assert "lost-samples" in [
         getattr(each, "cause", "") for each in channel_findings(problem_of(robot, lost))
     ]
+
+
+def test_readings_that_are_renewed_late_are_stale_and_those_of_a_joint_that_sticks_are_not():
+    rng, time = np.random.default_rng(0), np.arange(0, 20, 0.01)
+    q = np.sin(2 * time) + 5e-4 * rng.standard_normal(len(time))
+    stale = q.copy()
+    for k in np.flatnonzero(rng.random(len(q)) < 0.3):
+        stale[k] = stale[k - 1]
+    assert catches_up(without_rests(stale)) > 2
+    # held by dry friction until the command is far enough, and rounded to steps of an encoder
+    stuck = q.copy()
+    for k in range(1, len(q)):
+        stuck[k] = stuck[k - 1] + np.sign(q[k] - stuck[k - 1]) * max(abs(q[k] - stuck[k - 1]) - 0.02, 0.0)
+    assert catches_up(without_rests(np.round(stuck / 1.5e-3) * 1.5e-3)) < 1.5
 
 
 def test_a_position_beyond_its_limits_is_named(robot, log):

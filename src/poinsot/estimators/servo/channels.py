@@ -125,22 +125,26 @@ def _measured(problem: ActuatorProblem, motion: CommandedMotion) -> Recording:
 
 
 class StaleReadings(Check):
-    """Positions that repeat while the joint moves.
+    """Positions that repeat while the joint moves, and then catch up.
+
+    A joint that dry friction holds repeats them too, and moves on from there.
 
     Class variables:
         least: share of readings that is worth a note. late_s: mean age beyond which it is a warning: that of the delays
-            of a careful laboratory.
+            of a careful laboratory. catches_up: usual steps in the step after a repeat, between that of a joint that
+            starts to move, at most 1, and that of a reading that is renewed late, at least 2.
     """
 
     of_samples = True
-    least, late_s = 0.01, 1e-3 * CAREFUL.delay_ms
+    least, late_s, catches_up = 0.01, 1e-3 * CAREFUL.delay_ms, 1.5
 
     causes = StaleSamples.causes
 
     def look(self, case: Case) -> Iterator[Finding]:
         for motion, k, _, q in case.moving():
-            share = min(StaleSamples().share(without_rests(q[np.isfinite(q)])), 0.99)
-            if share < self.least:
+            readings = without_rests(q[np.isfinite(q)])
+            share = min(StaleSamples().share(readings), 0.99)
+            if share < self.least or catches_up(readings) < self.catches_up:
                 continue
             joint, interval = case.problem.joints[k], float(np.median(np.diff(motion.steps.time)))
             age = share / (1 - share) * interval
@@ -326,6 +330,15 @@ def without_rests(q: Vector, longest: int = StaleSamples.around) -> Vector:
         if last - first > longest:
             moving[first + 1 : last + 1] = False
     return q[moving]
+
+
+def catches_up(q: Vector, following: int = 4) -> float:
+    """Size of steps that follow repeats, relative to the mean of so many steps after these."""
+    steps = np.abs(np.diff(q))
+    after = 1 + np.flatnonzero((steps[:-1] == 0) & (steps[1:] > 0))
+    after = after[after + following < len(steps)]
+    usual = np.convolve(steps, np.full(following, 1 / following), mode="valid")[after + 1]
+    return float(steps[after].sum() / max(usual.sum(), 1e-300)) if len(after) else 0.0
 
 
 class Assignment(Check):
