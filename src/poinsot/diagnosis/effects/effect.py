@@ -71,8 +71,8 @@ class Effect(ABC):
     relative: ClassVar[bool] = False
 
     @abstractmethod
-    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
-        """Its columns at every place where this robot may have it."""
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
+        """Its columns at every place where this robot may have it; `at`: the linearization of its family."""
 
     def remedy(self) -> str:
         """What to do if it is named, with `{joint}`; "": the advice of its cause."""

@@ -39,7 +39,7 @@ class ServoZero(Effect):
     def remedy(self) -> str:
         return "Correct the position of {joint} with offset = ..., so that it agrees with the description."
 
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         problem, deg = at.problem, CAREFUL.zero_deg
         for place, joint, unit in zip(problem.places, problem.joints, problem.units, strict=True):
             if unit == "rad":
@@ -54,7 +54,7 @@ class ServoTilt(Effect):
     sentence = "The base is tilted by {size} against the declared gravity"
     unchecked = "the tilt of the base (direction of gravity)"
 
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         right, std = at.problem.mechanics, at.problem.gravity_tilt_std
         size = float(np.linalg.norm(right.gravity))
         if not size > 0 or not std > 0:
@@ -76,7 +76,7 @@ class LinkMass(Effect):
     def remedy(self) -> str:
         return "Weigh the link behind {joint} with its load, and correct its inertial in the description."
 
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         right, std = at.problem.mechanics, at.problem.link_inertia_std
         robot = at.problem.robot
         for k, parent in enumerate(robot.body_joints):
@@ -104,7 +104,7 @@ class GainDrift(Effect):
     def remedy(self) -> str:
         return "Record the supply as voltage = ..., or identify from the part before or after the change: between_s."
 
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         part = CAREFUL.drift_percent / 100
         for k, joint in enumerate(at.problem.joints):
             values = []
@@ -126,7 +126,7 @@ class FrictionDrift(Effect):
     def remedy(self) -> str:
         return "Record with a warm robot, or identify from a part with between_s."
 
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:  # type: ignore[override]
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         part = CAREFUL.friction_warming_percent / 100
         for k, joint in enumerate(at.problem.joints):
             open_, size = at.group(k).coordinates.open, at.found[joint].coulomb

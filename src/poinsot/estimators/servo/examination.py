@@ -319,11 +319,11 @@ class TorqueLimit(Check):
     """Torque limits that the motion reached, and joints that stay away from their command and do not follow it.
 
     Class variables:
-        often: part of the time from which on a motion is rather the motor's than the controller's: a warning.
+        often: part of the time beyond which it is at its limit more often than in the control of its command: a warning.
         far: median distance from the command, where the joint does not follow it [rad].
     """
 
-    often, far = 0.1, 0.5
+    often, far = 0.5, 0.5
 
     causes = (
         Cause(

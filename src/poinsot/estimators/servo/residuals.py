@@ -130,10 +130,11 @@ class ExternalTorque(Check):
 
     Class variables:
         falls: part to which the other residuals must fall when the stretches are left out.
+        saturated: part of the time at the torque limit from which on a joint is not examined: no stiffness holds it.
     """
 
     of_samples = True
-    falls = 0.5
+    falls, saturated = 0.5, 0.05
 
     causes = Disturbance.causes
 
@@ -150,7 +151,8 @@ class ExternalTorque(Check):
         for k, joint in enumerate(case.problem.joints):
             rows = np.flatnonzero(stretches[:, k])
             before, after = (float(np.sqrt(np.mean(x**2))) for x in (found.before[:, k], e[~left_out, k]))
-            if not len(rows) or after > self.falls * before:
+            at_limit = max(rollouts[k].saturated for rollouts in at.rollouts)
+            if not len(rows) or after > self.falls * before or at_limit > self.saturated:
                 continue
             parts = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
             longest = max(parts, key=len)
