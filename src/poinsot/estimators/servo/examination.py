@@ -319,7 +319,7 @@ class TorqueLimit(Check):
     """Torque limits that the motion reached, and joints that stay away from their command and do not follow it.
 
     Class variables:
-        often: part of the time beyond which it is at its limit more often than in the control of its command: a warning.
+        often: part of the time beyond which it is a warning: it is then more often at its limit than under control.
         far: median distance from the command, where the joint does not follow it [rad].
     """
 
