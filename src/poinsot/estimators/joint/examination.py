@@ -159,7 +159,16 @@ class JointExamination:
             known = not any(name.startswith(f"{body.name}.") for name in massless)
             if known and not body.physically_consistent:
                 message = f"{body.name} is physically impossible: {'; '.join(body.reasons)}."
-                yield IMPOSSIBLE_BODY.finding(WARNING, message, where=body.name)
+                # held moments of inertia are described, not measured: other values of them make the body possible
+                held = [
+                    f"{body.name}.{moment}"
+                    for moment in ("Jxx", "Jyy", "Jzz")
+                    if f"{body.name}.{moment}" not in [fit.names[k] for k in fit.open.tolist()]
+                ]
+                if held and body.mass > 0:
+                    message = f"{message[:-1]}; {', '.join(held)}, which the estimate holds, explain this."
+                severity = NOTE if held and body.mass > 0 else WARNING
+                yield IMPOSSIBLE_BODY.finding(severity, message, where=body.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
         for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
