@@ -30,8 +30,8 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Score, Solved
 from .cause import Cause
 from .check import Check
+from .effect_fit import CERTAIN, certain
 from .examination import Examination
-from .systematic import CERTAIN, certain
 
 UNMOVED = ("motion", "as recorded")
 """`Candidate.motion` of changes that leave the motion as recorded."""

@@ -15,11 +15,12 @@ from ..exceptions import listing
 from .case import recordings_of, within
 from .cause import Cause
 from .check import Check
+from .effect_fit import Named
 from .effects import EFFECTS, RECORDING_EFFECTS
 from .effects.friction import LateReversal
 from .examination import Examination
 from .fit import HELD_OUT, POOR_FIT
-from .systematic import Named, SystematicFit
+from .systematic import SystematicFit
 
 
 class SystematicEffects(Check):

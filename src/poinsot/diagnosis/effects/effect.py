@@ -56,7 +56,8 @@ class Effect(ABC):
         sentence: says it, with `{joint}` and `{size}`, a text with unit and interval. unit: of sizes; "": in words.
         unchecked: what remains unchecked where the data do not show it, with `{joint}`; "": it is not listed.
         of_model: whether it is a term that the model lacks, and not an error of the laboratory.
-        together: whether it may affect all joints at once.
+        together: whether it may affect all joints at once. named: whether the data may name it.
+        relative: whether what all joints have in common is not seen, and its mean is 0.
     """
 
     name: ClassVar[str]
@@ -66,6 +67,8 @@ class Effect(ABC):
     unchecked: ClassVar[str] = ""
     of_model: ClassVar[bool] = False
     together: ClassVar[bool] = False
+    named: ClassVar[bool] = True
+    relative: ClassVar[bool] = False
 
     @abstractmethod
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
@@ -82,7 +85,7 @@ class Removed(Effect):
     name, unit = "removed", "standard deviations"
     cause = Cause("removed", "A parameter that was set to zero is not zero.", "")
     sentence = "Parameters that were set to zero differ from it by {size}"
-    of_model = True
+    of_model, named = True, False
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         """None: `SystematicFit` knows which parameters were removed."""

@@ -55,6 +55,7 @@ class Gain(Effect):
     name, cause = "gain", GAIN
     sentence = "The gain of the torque of joint {joint} is off by {size} against the other joints"
     unchecked = "the gain of the torque of joint {joint} against the other joints'"
+    relative = True
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("gain_percent")
