@@ -24,6 +24,7 @@ from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecke
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...recording import Recording
+from .effects import Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
@@ -108,6 +109,7 @@ class JointExamination:
             found: list[Finding | Unchecked] = [*self.samples()]
             if not found:  # while single samples are wrong, nothing else can be judged
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
+                found += self.effects()
                 if any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
@@ -139,6 +141,13 @@ class JointExamination:
             yield from LostSamples().look_at(recording, record.name)
             for channel, q in z.items():
                 yield from _spikes(record, channel.partition(".")[2], q)
+
+    def effects(self) -> list[Finding]:
+        """Systematic effects that the readings show."""
+        try:
+            return list(Rollouts(self.problem, self.method, self.fit).findings())
+        except np.linalg.LinAlgError:  # windows of wrong data determine nothing
+            return []
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
