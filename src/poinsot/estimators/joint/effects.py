@@ -23,6 +23,7 @@ from ...diagnosis.cause import Cause
 from ...diagnosis.effect_fit import EffectFit, Named
 from ...diagnosis.effects.effect import Effect, EffectColumn, Linearization
 from ...estimate import NORMAL_95, Finding, Severity
+from .forms import Form
 from .prediction import horizon_of
 from .problem import JointFit, JointSmoothingProblem, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
@@ -31,12 +32,22 @@ STEP = 1e-4
 """Steps of finite differences, relative to parameters, and of states."""
 LEVELS, PUSHES = 8, 24
 """Number of limits, and of instants of a push in each recording, that are tried."""
+MOST = 0.5
+"""Part of the held-out squared error above which an effect that is not removed spoils the result."""
+REMAINS = NORMAL_95
+"""Standard deviations of an effect beside chosen ones, below which those explain it."""
 LEAST_LEVEL = 0.1
 """Least limit that is tried, relative to the largest control."""
 
 
 class RolloutEffect(Effect):
-    """An effect on predicted readings; its columns come from `Rollouts`."""
+    """An effect on predicted readings; its columns come from `Rollouts`.
+
+    Class variables:
+        is_chosen: whether its column is the best of several, and could explain what other effects do.
+    """
+
+    is_chosen: ClassVar[bool] = False
 
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         """None: there is no linear regression."""
@@ -44,7 +55,11 @@ class RolloutEffect(Effect):
 
 
 class Zero(RolloutEffect):
-    name, unit, cause = "zero", "deg", Cause("joint-zero", "", "Correct the offset of its position, or level the base.")
+    name, unit, cause = (
+        "zero",
+        "deg",
+        Cause("joint-zero", "", "Correct the offset of its position, or level the base."),
+    )
     sentence = "The zero of {joint}, or the direction of gravity, is off by {size}"
 
 
@@ -59,12 +74,20 @@ class Clock(RolloutEffect):
 
 
 class Limit(RolloutEffect):
-    name, unit, cause = "limit", "", Cause("saturation", "", "Record what the drive applied, or clip the commands.")
-    sentence = "The drive does not apply commands of {joint} beyond a limit"
+    name, unit, cause = (
+        "limit",
+        "",
+        Cause("saturation", "", "Record what the drive applied, or clip the commands."),
+    )
+    sentence, is_chosen = "The drive does not apply commands of {joint} beyond a limit", True
 
 
 class GainDrift(RolloutEffect):
-    name, unit, cause = "gain drift", "%", Cause("gain-change", "", "Record the supply's voltage, or shorter recordings.")
+    name, unit, cause = (
+        "gain drift",
+        "%",
+        Cause("gain-change", "", "Record the supply's voltage, or shorter recordings."),
+    )
     sentence = "The effort of commands of {joint} changes during a recording by {size}"
 
 
@@ -75,7 +98,7 @@ class FrictionDrift(RolloutEffect):
 
 class Push(RolloutEffect):
     name, unit, cause = "push", "%", Cause("disturbance", "", "Exclude this part of the recording.")
-    sentence = "An effort that the model lacks acts {joint}: {size} of the largest command"
+    sentence, is_chosen = "An effort that the model lacks acts {joint}: {size} of the largest command", True
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +110,7 @@ class Rollouts:
     fit: JointFit
 
     @cached_property
-    def form(self):  # type: ignore[no-untyped-def]
+    def form(self) -> Form:
         return compiled_linearizer(self.problem.model, self.method.form).form
 
     @cached_property
@@ -165,7 +188,9 @@ class Rollouts:
     def free(self, values: np.ndarray) -> np.ndarray:
         """(N, s, k) in noise, without what first states explain."""
         shape = (*values.shape[:2], -1)
-        flat = np.where(np.isfinite(self.measured)[:, :, None], values.reshape(shape), 0.0) / self.noise[:, None]
+        flat = (
+            np.where(np.isfinite(self.measured)[:, :, None], values.reshape(shape), 0.0) / self.noise[:, None]
+        )
         out = flat.copy()
         for window, Q in zip(self.windows, self.bases, strict=True):
             part = flat[window].reshape(len(Q), -1)
@@ -186,7 +211,10 @@ class Rollouts:
     @cached_property
     def progress(self) -> np.ndarray:
         """(N, 1, 1) of each row in its record, from -1/2 to 1/2."""
-        parts = [(at / (len(r.times) - 1) - 0.5).ravel() for at, r in zip(self.starts, self.problem.records, strict=True)]
+        parts = [
+            (at / (len(r.times) - 1) - 0.5).ravel()
+            for at, r in zip(self.starts, self.problem.records, strict=True)
+        ]
         return np.concatenate(parts)[:, None, None]
 
     def effects(self) -> Iterator[EffectColumn]:
@@ -200,10 +228,16 @@ class Rollouts:
                 yield EffectColumn(Zero(), sensor.channel.partition(".")[2], column, 0.5)
         yield EffectColumn(Clock(), "", self.change(1e-4 / 0.003, clock=1 + 1e-4)[:, :, None], 0.3)
         kinds = [mechanism.entries[name].kind for name in self.fit.names]
-        rubs = [k for k, place in enumerate(self.fit.open.tolist()) if kinds[place] in ("drag", "coulomb", "level", "friction")]
+        rubs = [
+            k
+            for k, place in enumerate(self.fit.open.tolist())
+            if kinds[place] in ("drag", "coulomb", "level", "friction")
+        ]
         if rubs:
             values = self.by_theta[:, :, rubs] * self.fit.theta[self.fit.open[rubs]]
-            yield EffectColumn(FrictionDrift(), "", 0.15 * values.sum(-1, keepdims=True) * self.progress, 15.0)
+            yield EffectColumn(
+                FrictionDrift(), "", 0.15 * values.sum(-1, keepdims=True) * self.progress, 15.0
+            )
         if not mechanism.inputs:
             return
         late = [
@@ -222,7 +256,9 @@ class Rollouts:
             levels = np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * largest[k]
             clipped = [
                 self.change(
-                    controls=[np.where(only, np.clip(record.u, -level, level), record.u) for record in records]
+                    controls=[
+                        np.where(only, np.clip(record.u, -level, level), record.u) for record in records
+                    ]
                 )
                 for level in levels.tolist()
             ]
@@ -234,7 +270,9 @@ class Rollouts:
                     pushed = [other.u.copy() for other in records]
                     pushed[r][first:last, k] += 1e-2 * largest[k]
                     pushes.append(self.change(0.1, controls=pushed))
-                    places.append(f"at {name} in {record.name} near {record.times[(first + last) // 2 - 1]:.3g} s")
+                    places.append(
+                        f"at {name} in {record.name} near {record.times[(first + last) // 2 - 1]:.3g} s"
+                    )
             chosen = self.best_of(pushes)
             yield EffectColumn(Push(), places[chosen], pushes[chosen][:, :, None], 10.0)
 
@@ -258,23 +296,34 @@ class Rollouts:
         return candidates[self.best_of(candidates)][:, :, None]
 
     @cached_property
-    def effect_fit(self) -> EffectFit | None:
-        """Parameters and effects; None where simulations diverge or windows are too few."""
+    def effect_fits(self) -> tuple[EffectFit, ...]:
+        """Parameters with effects that were not chosen, then with all; none where simulations diverge."""
         if not np.isfinite(self.predicted).all() or not len(self.fit.open) or len(self.windows) < 4:
-            return None
+            return ()
         W, y = self.free(self.by_theta), self.free(self.measured[:, :, None])[:, :, 0]
         columns = tuple(replace(column, values=self.free(column.values)) for column in self.effects())
         if not all(np.isfinite(part).all() for part in (W, y, *(column.values for column in columns))):
-            return None
+            return ()
         theta = self.fit.theta[self.fit.open]
         counts = tuple(at.size for at in self.starts)
-        return EffectFit(W, y + W @ theta, theta, columns, counts, np.ones(y.shape[1]))
+        fixed = tuple(column for column in columns if not column.effect.is_chosen)
+        return tuple(
+            EffectFit(W, y + W @ theta, theta, part, counts, np.ones(y.shape[1])) for part in (fixed, columns)
+        )
 
     def findings(self) -> Iterator[Finding]:
         """Effects that the readings show, and with which parts that were not fitted are predicted better."""
-        fit = self.effect_fit
-        for named in fit.named if fit is not None else ():
-            yield _finding(named)
+        if not self.effect_fits:
+            return
+        fixed, whole = self.effect_fits
+        # a chosen column explains part of any effect: without it the others are tested first, and named if what it
+        # leaves still shows them
+        for named in fixed.named:
+            if whole.significance(named.columns) > REMAINS:
+                yield _finding(named)
+        for named in whole.named:
+            if named.columns[0].effect.is_chosen:  # type: ignore[attr-defined]
+                yield _finding(named)
 
 
 def _finding(named: Named) -> Finding:
@@ -287,4 +336,9 @@ def _finding(named: Named) -> Finding:
         f"{sentence}; {named.z:.3g} standard deviations, and it removes {100 * named.gain:.2g} % of the squared error "
         "of parts that were not fitted."
     )
-    return effect.cause.finding(Severity.warning, message, where="" if effect.name == "push" else column.joint, evidence=1e3 * named.gain)
+    return effect.cause.finding(
+        Severity.error if named.gain > MOST else Severity.warning,
+        message,
+        where="" if effect.name == "push" else column.joint,
+        evidence=1e4 * named.gain,
+    )

@@ -109,12 +109,12 @@ class JointExamination:
             found: list[Finding | Unchecked] = [*self.samples()]
             if not found:  # while single samples are wrong, nothing else can be judged
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
-                found += self.effects()
-                if any(
+                suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
-                ):
-                    found += self.explanations()
+                )
+                # a wrong declaration distorts everything else
+                found += (list(self.explanations()) if suspicious else []) or self.effects()
                 if estimate.status.converged:
                     found += self.weights()
             found += self.residuals()
