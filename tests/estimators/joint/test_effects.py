@@ -12,12 +12,12 @@ TIMES = np.arange(500) * 0.02
 OPEN = ("bob.Jxx", "pivot.drag", "pivot.gain")
 
 
-def findings(rng, change=lambda record: record, torque=lambda t: 0.0, command=lambda u: u):
+def findings(rng, change=lambda record: record, command=lambda u: u):
     """Of a swing driven by steps, estimated and examined; `command`: what the drive applies."""
     model = swings.pendulum(Coulomb(0.0, stick_drag=0.5)).model(OPEN)
     u = np.repeat(rng.uniform(-2, 2, 25), 20)
     truth = swings.theta(coulomb=0.0)
-    path = swings.exact(truth, TIMES, 0.4, 0.0, u=command(u), torque=torque)
+    path = swings.exact(truth, TIMES, 0.4, 0.0, u=command(u))
     record = change(swings.read("swing", TIMES, path, rng, u=u))
     theta = model.theta
     method = JointSmoothing(1e6, swings.NOISE, reference=theta)
@@ -34,10 +34,8 @@ def moved(record, by):
     [
         (None, {}),
         ("joint-zero", {"change": lambda record: moved(record, np.radians(3))}),
-        ("saturation", {"command": lambda u: np.clip(u, -1, 1)}),
         ("delay", {"command": lambda u: np.concatenate([u[:1].repeat(3), u[:-3]])}),
         ("gain-change", {"command": lambda u: u * np.linspace(1, 0.6, len(u))}),
-        ("disturbance", {"torque": lambda t: 0.5 * (4 < t < 4.6)}),
     ],
 )
 def test_an_effect_is_named_where_it_is(cause, about, rng):
