@@ -54,7 +54,7 @@ class RolloutEffect(Effect):
         return iter(())
 
 
-class Zero(RolloutEffect):
+class RolloutZero(RolloutEffect):
     name, unit, cause = (
         "zero",
         "deg",
@@ -63,17 +63,17 @@ class Zero(RolloutEffect):
     sentence = "The zero of {joint}, or the direction of gravity, is off by {size}"
 
 
-class Delay(RolloutEffect):
+class RolloutDelay(RolloutEffect):
     name, unit, cause = "delay", "ms", Cause("delay", "", "Delay the commands, or advance the readings.")
     sentence = "Commands act late, or readings are early, by {size}"
 
 
-class Clock(RolloutEffect):
+class RolloutClock(RolloutEffect):
     name, unit, cause = "clock", "%", Cause("clock-scale", "", "Correct rate_hz, or the column of time.")
     sentence = "The clock differs from the mechanism's by {size}"
 
 
-class Limit(RolloutEffect):
+class RolloutLimit(RolloutEffect):
     name, unit, cause = (
         "limit",
         "",
@@ -82,7 +82,7 @@ class Limit(RolloutEffect):
     sentence, is_chosen = "The drive does not apply commands of {joint} beyond a limit", True
 
 
-class GainDrift(RolloutEffect):
+class RolloutGainDrift(RolloutEffect):
     name, unit, cause = (
         "gain drift",
         "%",
@@ -91,12 +91,12 @@ class GainDrift(RolloutEffect):
     sentence = "The effort of commands of {joint} changes during a recording by {size}"
 
 
-class FrictionDrift(RolloutEffect):
+class RolloutFrictionDrift(RolloutEffect):
     name, unit, cause = "friction drift", "%", Cause("friction-drift", "", "Record when it is warm.")
     sentence = "Friction changes during a recording by {size}"
 
 
-class Push(RolloutEffect):
+class RolloutPush(RolloutEffect):
     name, unit, cause = "push", "%", Cause("disturbance", "", "Exclude this part of the recording.")
     sentence, is_chosen = "An effort that the model lacks acts {joint}: {size} of the largest command", True
 
@@ -225,8 +225,8 @@ class Rollouts:
             if not sensor.is_rate and model.angular[k]:
                 column = np.zeros((*self.predicted.shape, 1))
                 column[:, k] = np.radians(0.5)
-                yield EffectColumn(Zero(), sensor.channel.partition(".")[2], column, 0.5)
-        yield EffectColumn(Clock(), "", self.change(1e-4 / 0.003, clock=1 + 1e-4)[:, :, None], 0.3)
+                yield EffectColumn(RolloutZero(), sensor.channel.partition(".")[2], column, 0.5)
+        yield EffectColumn(RolloutClock(), "", self.change(1e-4 / 0.003, clock=1 + 1e-4)[:, :, None], 0.3)
         kinds = [mechanism.entries[name].kind for name in self.fit.names]
         rubs = [
             k
@@ -236,7 +236,7 @@ class Rollouts:
         if rubs:
             values = self.by_theta[:, :, rubs] * self.fit.theta[self.fit.open[rubs]]
             yield EffectColumn(
-                FrictionDrift(), "", 0.15 * values.sum(-1, keepdims=True) * self.progress, 15.0
+                RolloutFrictionDrift(), "", 0.15 * values.sum(-1, keepdims=True) * self.progress, 15.0
             )
         if not mechanism.inputs:
             return
@@ -244,7 +244,9 @@ class Rollouts:
             np.vstack([record.u[:1], record.u[1:] - 0.1 * np.diff(record.u, axis=0)]) for record in records
         ]
         interval = float(np.median(np.concatenate([record.steps for record in records])))
-        yield EffectColumn(Delay(), "", self.change(0.1 * interval / 2e-3, controls=late)[:, :, None], 2.0)
+        yield EffectColumn(
+            RolloutDelay(), "", self.change(0.1 * interval / 2e-3, controls=late)[:, :, None], 2.0
+        )
         largest = np.max([np.abs(record.u).max(axis=0) for record in records], axis=0)
         for k, name in enumerate(mechanism.inputs):
             if not largest[k] > 0:
@@ -252,7 +254,7 @@ class Rollouts:
             only = np.arange(len(mechanism.inputs)) == k
             scaled = [record.u * (1 + 1e-3 * only) for record in records]
             by_gain = self.change(1e-3, controls=scaled)[:, :, None]
-            yield EffectColumn(GainDrift(), name, 0.05 * by_gain * self.progress, 5.0)
+            yield EffectColumn(RolloutGainDrift(), name, 0.05 * by_gain * self.progress, 5.0)
             levels = np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * largest[k]
             clipped = [
                 self.change(
@@ -262,7 +264,7 @@ class Rollouts:
                 )
                 for level in levels.tolist()
             ]
-            yield EffectColumn(Limit(), name, self.best(clipped), 1.0)
+            yield EffectColumn(RolloutLimit(), name, self.best(clipped), 1.0)
             pushes, places = [], []
             for r, record in enumerate(records):
                 edges = np.linspace(0, len(record.times), PUSHES + 1).astype(int)
@@ -274,7 +276,7 @@ class Rollouts:
                         f"at {name} in {record.name} near {record.times[(first + last) // 2 - 1]:.3g} s"
                     )
             chosen = self.best_of(pushes)
-            yield EffectColumn(Push(), places[chosen], pushes[chosen][:, :, None], 10.0)
+            yield EffectColumn(RolloutPush(), places[chosen], pushes[chosen][:, :, None], 10.0)
 
     def best_of(self, candidates: Sequence[np.ndarray]) -> int:
         """Which candidate (N, s) removes most of the residuals beside the parameters."""
