@@ -606,7 +606,6 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
             error,
             f"residuals are {ratio.max():.2g} times the noise between neighbouring frames: the floor, the "
             "outline or a frame is wrong",
-            evidence=float(ratio.max()),
         )
     relative = np.abs(e) / np.median(np.abs(e), axis=0)
     if relative.max() > OUTLIER_FACTOR:
