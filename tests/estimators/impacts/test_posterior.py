@@ -43,7 +43,9 @@ class Linear(Shooting):
         return np.full(P, -np.inf), np.full(P, np.inf)
 
     def shot(self, which):
-        return ShootingFit(self.centers[which], self.depths[which], np.zeros((10, 3)), Status.solved, 0)
+        return ShootingFit(
+            self.centers[which], self.depths[which], np.zeros((10, 3)), Status.solved, 0, False
+        )
 
     def fit(self, theta, frames=None, method=None):
         return self.shot(int(np.argmin(np.linalg.norm(theta - self.centers, axis=1))))

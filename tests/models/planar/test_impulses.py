@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar.impulses import apply_impulses, one_contact
+from poinsot.models.planar.impulses import apply_impulses, one_contact, opposing_slip_before
 from references.planar import impulses_by_modes, random_contacts, violation
 
 FLOOR_N, FLOOR_T = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
@@ -184,3 +184,24 @@ def test_a_ball_in_a_corner_comes_back_out_of_it():
     c, found = together(N, T, W, v, np.column_stack([0.8 * (N @ v), np.zeros(2)]), 0.0)
     assert found
     np.testing.assert_allclose(velocity_after(N, T, W, v, c), [2.4, 1.6, 0.0], atol=1e-12)
+
+
+def test_friction_of_either_law_is_in_the_cone_and_the_laws_differ_only_where_slip_reverses(rng):
+    reversed_slips = 0
+    for N, T, W, v, b, mu in problems(rng, 2000, 1):
+        n, t = N[0], T[0]
+        c_n, c_t, _ = one_contact(n, t, W, v, b[0], mu)
+        p_n, p_t = opposing_slip_before(n, t, W, v, c_n, c_t, mu)
+        before, after = t @ v, t @ velocity_after(N, T, W, v, np.array([[c_n, c_t]]))
+        assert abs(p_t) <= mu * p_n * (1 + 1e-9)
+        if before * after > 0 or abs(c_t) < mu * c_n * (1 - 1e-6):
+            assert (p_n, p_t) == (c_n, c_t)
+            continue
+        if (p_n, p_t) == (c_n, c_t):
+            continue
+        # the same restitution, with friction on the side that opposes the slip before
+        after_n = [n @ velocity_after(N, T, W, v, np.array([p])) for p in ((c_n, c_t), (p_n, p_t))]
+        assert after_n[1] == pytest.approx(after_n[0], abs=1e-9 * (1 + abs(n @ v)))
+        assert p_t * before <= 0
+        reversed_slips += 1
+    assert reversed_slips > 20

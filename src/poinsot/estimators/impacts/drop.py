@@ -246,6 +246,7 @@ class DropFit(ShootingFit):
                     self.shooting.drag,
                     self.friction,
                     self.shooting.mass_of(self.theta),
+                    self.shooting.opposes_slip_before,
                 ),
             ),
             (self.friction, np.nan) if self.friction_bound is None else (np.nan, self.friction_bound),
@@ -393,6 +394,7 @@ class DropSimulation(SolvedMotion):
         noise: (3,) standard deviations of the tracker [m], [m], [rad]. drag: linear and angular [1/s].
         friction: of the simulation, also where its value is not identifiable.
         mass: of the simulation [kg]; None where no force acts and none is given.
+        opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
     """
 
     key = "simulation"
@@ -401,16 +403,17 @@ class DropSimulation(SolvedMotion):
     drag: tuple[float, float]
     friction: float
     mass: float | None
+    opposes_slip_before: bool
 
     def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
         """theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its
         parameters, or of these fields where the data do not determine them. The motion is simulated with it:
-        stationarity is the descent that one-sided slopes promise (`Shooting.descent`). feasible: theta is within its
+        stationarity is the descent of steps (`Shooting.descent`). feasible: theta is within its
         bounds, J = m (J/m), and the poses of the motion are the simulated ones.
         """
         drop, path = moving(problem.drops[0]), motions_of(estimate)[0].path
         known = problem.shape, problem.walls, self.drag, drop.forces, problem.mass
-        shooting = Shooting(drop.times, drop.poses, self.noise, *known)
+        shooting = Shooting(drop.times, drop.poses, self.noise, *known, self.opposes_slip_before)
         values = {
             name: float(value)
             for name, value, known in zip(estimate.names, estimate.values, estimate.identifiable, strict=True)
@@ -497,10 +500,12 @@ def fitted_drop(
         change = max(np.max(after / noise), np.max(noise / after))
         noise, shooting = after, replace(shooting, noise=after)
         if change > NOISE_CHANGE:
-            fits = shooting.search(fits[0].theta, limit, rng, stop)
+            fits = shooting.under_law_of(fits[0]).search(fits[0].theta, limit, rng, stop)
+            fits = under_both_laws(shooting, fits)
             fits = further_minima(shooting, fits, rng, stop)
         else:
-            fits = shooting.distinct([shooting.fit(minimum.theta) for minimum in fits])
+            minima = (shooting.under_law_of(minimum).fit(minimum.theta) for minimum in fits)
+            fits = shooting.distinct(list(minima))
         if change < 1.02:
             break
     return _result(drop, shooting, fits, given, stop_requested(stop))
@@ -518,15 +523,28 @@ def _first_fits(
     _, (pose, velocity), middle = first_flight(shooting.times, shooting.poses, shooting.noise)
     early = shooting.times[0] - middle
     fits: list[ShootingFit] = []
+    laws = shooting, replace(shooting, opposes_slip_before=True)
     state = pose + early * velocity + 0.5 * early**2 * FALL, velocity + early * FALL
     mass = lifted_mass(shooting.forces, shooting.shape) if shooting.forces is not None else None
     for inertia, friction in STARTS:
         report(progress, "shooting", detail=name)
         known = inertia * shooting.shape.size**2, friction, START_RESTITUTION, mass
-        fits = shooting.distinct([*fits, *shooting.search(shooting.theta(state, *known), limit, rng, stop)])
-        if fits[0].chi_square <= limit or stop_requested(stop):
-            break
-    return fits
+        for law in laws:
+            fits = shooting.distinct([*fits, *law.search(shooting.theta(state, *known), limit, rng, stop)])
+            if fits[0].chi_square <= limit or stop_requested(stop):
+                return under_both_laws(shooting, fits)
+    return under_both_laws(shooting, fits)
+
+
+def under_both_laws(shooting: Shooting, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
+    """The minima and those near them under the other law of friction in impacts, the deepest first."""
+    others = []
+    for fit in fits:
+        law = replace(shooting, opposes_slip_before=not fit.opposes_slip_before)
+        # where slip does not reverse, both laws give the same motion
+        if np.abs(law.residuals(fit.theta) - shooting.under_law_of(fit).residuals(fit.theta)).max() > AGREES:
+            others += law.fits([fit.theta])
+    return shooting.distinct([*fits, *others])
 
 
 def _result(
@@ -537,6 +555,7 @@ def _result(
     interrupted: bool,
 ) -> DropFit:
     posterior, fit = MixturePosterior.of(shooting, fits), fits[0]
+    shooting = shooting.under_law_of(fit)
     predicted, velocities, impacts = shooting.motion(fit.theta, shooting.times)
     if not len(impacts.times):
         raise NotIdentifiable(
@@ -553,6 +572,7 @@ def _result(
         chi_square=fit.chi_square,
         iterations=fit.iterations,
         status=Status.interrupted if interrupted else fit.status,
+        opposes_slip_before=fit.opposes_slip_before,
         findings=tuple(_distrust(drop, shooting, fit, noise_given)),
         predicted=predicted,
         velocities=velocities,
@@ -586,7 +606,6 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
             error,
             f"residuals are {ratio.max():.2g} times the noise between neighbouring frames: the floor, the "
             "outline or a frame is wrong",
-            evidence=float(ratio.max()),
         )
     relative = np.abs(e) / np.median(np.abs(e), axis=0)
     if relative.max() > OUTLIER_FACTOR:

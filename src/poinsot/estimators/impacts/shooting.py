@@ -17,15 +17,14 @@ at all: slopes by components with errors of 1e-3 then show information on these 
 (J^T J + P_0^-1)^-1; with S the differences for steps of `ALONG` R, a standard deviation each, J = S R^-1 / `ALONG`.
 
 **Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
-two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
-no direction descends: with the columns r_k of R, and both signs,
+two sides, and a minimum may lie there: its gradient does not vanish. Many small bounces make kinks that
+are closer than a standard deviation, so that slopes promise decreases that no step finds. So a minimum is one on the
+scale of the intervals: with the columns r_k of R, both signs, and h of `SHARES`, no step lowers chi-square,
 
-    s_k = (e(theta +- h r_k) - e(theta)) / h,      e . s_k >= 0
+    sum_k  max_h (chi^2(theta) - chi^2(theta +- h r_k))  <=  STATIONARY^2
 
-Where that fails, a step along r_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) r_k|^2).
-The square root of their sum over k is the length of the `descent`; where the cost is smooth this is the length of the
-Gauss-Newton step in standard deviations, since the denominators are 1. h is `ONE_SIDED_STEP` standard deviations: small
-against the curvature of e, large against the 1e-13 m to which instants of impact are solved.
+The square root of the sum is the length of the `descent`; where the cost is smooth this is the length of the
+Gauss-Newton step in standard deviations, since chi^2(theta + h r_k) = chi^2 - 2 g_k h + h^2 has the decrease g_k^2.
 
 **The posterior** is a mixture of normal distributions about all minima that explain its frames about as well.
 The sum of squares of a motion with impacts often has several minima that are nearly as deep as the deepest: another
@@ -43,9 +42,8 @@ widened samples of the mixture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import itemgetter
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -69,12 +67,10 @@ DIFFERENCE_SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
 """Scale of each component of theta for finite differences; that of x and y is the body's size."""
 DIFFERENCE, ALONG = 1e-8, 1e-2
 """Step of finite differences along components of theta, relative to `DIFFERENCE_SCALE`; and along columns of R."""
-ONE_SIDED_STEP = 1e-3
-"""h of the one-sided slopes, in standard deviations."""
 STATIONARY = 0.1
 """Largest length of the descent at a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
-KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
-"""Largest number of continuations of a fit that stalls at a kink, along the descending slope, and step fractions."""
+KINKS, SHARES = 10, np.geomspace(10.0, 0.01, 13)
+"""Largest number of continuations of a fit that ends above a minimum, and lengths h of trial steps."""
 CURVATURE_FLOOR = 1e-8
 """Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
 FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-6, least=1e-15), take_last=True)
@@ -115,7 +111,7 @@ class ShootingFit:
     Args:
         theta: (p,) see `NAMES`. chi_square: of the frames. predicted: (frames, 3) poses.
         status: `solved` at a stationary point, smooth or at a kink; `stalled`, `step_limit` otherwise.
-        iterations: accepted steps.
+        iterations: accepted steps. opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
     """
 
     theta: Vector
@@ -123,6 +119,7 @@ class ShootingFit:
     predicted: Float[np.ndarray, "N 3"]
     status: Status
     iterations: int
+    opposes_slip_before: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +131,7 @@ class Shooting:
         shape, walls: outline of the body, and walls that it may strike. drag: linear and angular [1/s].
         forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
         mass: [kg]; None: estimated if there are forces, else it acts in no way.
+        opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
     """
 
     times: Vector
@@ -144,10 +142,17 @@ class Shooting:
     drag: tuple[float, float] = (0.0, 0.0)
     forces: Float[np.ndarray, "K 3"] | None = None
     mass: float | None = None
+    opposes_slip_before: bool = False
 
     def __post_init__(self) -> None:
         for name in ("times", "poses", "noise"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
+
+    def under_law_of(self, fit: ShootingFit) -> Shooting:
+        """The same frames, with the law of friction of a fit."""
+        if fit.opposes_slip_before == self.opposes_slip_before:
+            return self
+        return replace(self, opposes_slip_before=fit.opposes_slip_before)
 
     @property
     def mass_is_estimated(self) -> bool:
@@ -166,7 +171,7 @@ class Shooting:
     @cached_property
     def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
         """Arguments of compiled functions: the body with mass and inertia 1, its mass, times, poses, noise."""
-        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
+        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag, self.opposes_slip_before)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
         return world, mass, self.times, self.poses, self.noise
@@ -186,7 +191,13 @@ class Shooting:
         """The body of mass 1 with the values of theta."""
         inertia = float(np.exp(theta[INERTIA]))
         return PlanarBody(
-            self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag
+            self.shape,
+            1.0,
+            inertia,
+            float(theta[FRICTION]),
+            float(theta[RESTITUTION]),
+            self.drag,
+            self.opposes_slip_before,
         )
 
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
@@ -247,6 +258,8 @@ class Shooting:
         back = ((ahead < lower) | (ahead > upper)).any(axis=1)
         ahead[back] = np.clip(theta - steps.T[back], lower, upper)
         changes = np.stack([self.residuals(point, len(e) // 3) - e for point in ahead], axis=1)
+        # where a simulation fails beside theta, there is no slope
+        changes = np.where(np.isfinite(changes), changes, 0.0)
         return changes * np.where(back, -1.0, 1.0)
 
     def fit(
@@ -275,28 +288,28 @@ class Shooting:
         )
         solution = (method or FINE).minimize(problem.at(theta))
         at, status, iterations = solution.at, solution.status, solution.iterations
-        # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
-        tries = KINKS if method is None else 0
-        while status is Status.stalled:
+        # where the iteration ends otherwise, this is a minimum only if no step on either side of kinks descends
+        for trial in range(KINKS + 1) if method is None else ():
+            if status not in (Status.stalled, Status.step_limit):
+                break
             length, step = self.descent(at.x, frames, held)
             if length <= STATIONARY:
                 status = Status.solved
-            if length <= STATIONARY or not tries:
+            if length <= STATIONARY or trial == KINKS:
                 break
-            tries -= 1
-            ahead = [problem.at(np.clip(at.x + share * step, lower, upper)) for share in SHARES]
-            best = min(ahead, key=lambda point: point.cost)
-            if best.cost >= at.cost:
-                break
-            solution = FINE.minimize(best)
+            point, longer = problem.at(at.x + step), problem.at(np.clip(at.x + 2 * step, lower, upper))
+            while longer.cost < point.cost:
+                step, point = 2 * step, longer
+                longer = problem.at(np.clip(at.x + 2 * step, lower, upper))
+            solution = FINE.minimize(point)
             at, status, iterations = solution.at, solution.status, iterations + solution.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
-        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
+        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations, self.opposes_slip_before)
 
     def descent(
         self, theta: Vector, frames: int | None = None, held: int | None = None
     ) -> tuple[float, Vector]:
-        """Length in standard deviations and step (p,) of the descent that one-sided slopes promise (see above)."""
+        """Length in standard deviations (see above), and the step (p,) that lowers chi-square most."""
         lower, upper = self.bounds()
         e = self.residuals(theta, frames)
         J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]
@@ -305,19 +318,17 @@ class Shooting:
         free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
         if held is not None:
             free[held] = False
-        total, descent = 0.0, np.zeros(len(theta))
+        total, best, descent = 0.0, 0.0, np.zeros(len(theta))
         # independent directions of one standard deviation
         for column in covariance_root(J[:, free], wide[free])[0].T:
-            step = np.zeros(len(theta))
-            step[free] = ONE_SIDED_STEP * column
-            share = float(np.sum((column / wide[free]) ** 2))  # of the prior in the curvature
-            decreases = []
-            for d in (step, -step):
-                slope = (self.residuals(np.clip(theta + d, lower, upper), frames) - e) / ONE_SIDED_STEP
-                down, bent = min(float(e @ slope), 0.0), float(slope @ slope) + share
-                decreases.append((down**2 / bent, -down / bent / ONE_SIDED_STEP * d))
-            decrease, along = max(decreases, key=itemgetter(0))
-            total, descent = total + decrease, descent + along
+            direction = np.zeros(len(theta))
+            direction[free] = column
+            points = np.clip(theta + np.outer([*SHARES, *-SHARES], direction), lower, upper)
+            decreases = float(e @ e) - self.sums_of_squares(points, frames)
+            k = int(np.argmax(decreases))
+            total += max(float(decreases[k]), 0.0)
+            if decreases[k] > best:
+                best, descent = float(decreases[k]), points[k] - theta
         return float(np.sqrt(total)), descent
 
     def search(
@@ -437,6 +448,7 @@ def _residuals(simulation, theta, e):
         theta[FRICTION],
         theta[RESTITUTION],
         accelerations,
+        unit.opposes_slip_before,
     )
     follow(world, times[: len(e)], e, v, log, which)
     e[:] = (e - poses[: len(e)]) / noise
@@ -460,15 +472,15 @@ def further_minima(
     for _ in range(MIXTURE_ROUNDS):
         if stop_requested(stop):
             return found
-        least = found[0].chi_square
+        least, law = found[0].chi_square, shooting.under_law_of(found[0])
         mixture = MixturePosterior.of(shooting, found)
         points = np.clip(mixture.samples(MIXTURE_SAMPLES, WIDENING, rng), *shooting.bounds())
-        chosen = points[np.argsort(shooting.sums_of_squares(points))[:MIXTURE_FITS]]
-        found = shooting.distinct([*found, *shooting.fits(chosen)])
+        chosen = points[np.argsort(law.sums_of_squares(points))[:MIXTURE_FITS]]
+        found = shooting.distinct([*found, *law.fits(chosen)])
         if found[0].chi_square > least - MIXTURE_GAIN:
             break
     # far from the frames, the deepest may be a rough one
-    return shooting.distinct([shooting.fit(found[0].theta), *found])
+    return shooting.distinct([shooting.under_law_of(found[0]).fit(found[0].theta), *found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -487,7 +499,7 @@ class MixturePosterior:
     def of(cls, shooting: Shooting, fits: Sequence[ShootingFit]) -> MixturePosterior:
         """About distinct minima, of those with a share of at least `LEAST_SHARE`."""
         fits = sorted(fits, key=lambda fit: fit.chi_square)
-        found = [_laplace(shooting, fit) for fit in fits]
+        found = [_laplace(shooting.under_law_of(fit), fit) for fit in fits]
         shares = special.softmax([log for _, log in found])
         kept = [k for k, share in enumerate(shares) if share >= LEAST_SHARE or k == 0]
         return cls(
@@ -516,7 +528,9 @@ class MixturePosterior:
     def samples(self, count: int, widening: float, rng: np.random.Generator) -> Float[np.ndarray, "S p"]:
         """(count, p) samples, with standard deviations multiplied by `widening`."""
         which = rng.choice(len(self.shares), count, p=self.shares)
-        roots = np.linalg.cholesky(self.covariances)
+        # by eigenvalues: rounding may make the least of a covariance negative
+        values, directions = np.linalg.eigh(self.covariances)
+        roots = directions * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         z = widening * rng.standard_normal((count, self.means.shape[1]))
         return np.asarray(self.means[which] + np.einsum("sij,sj->si", roots[which], z))
 

@@ -24,6 +24,7 @@ from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecke
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...recording import Recording
+from .effects import Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
@@ -108,11 +109,12 @@ class JointExamination:
             found: list[Finding | Unchecked] = [*self.samples()]
             if not found:  # while single samples are wrong, nothing else can be judged
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
-                if any(
+                suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
-                ):
-                    found += self.explanations()
+                )
+                # a wrong declaration distorts everything else
+                found += (list(self.explanations()) if suspicious else []) or self.effects()
                 if estimate.status.converged:
                     found += self.weights()
             found += self.residuals()
@@ -140,6 +142,13 @@ class JointExamination:
             for channel, q in z.items():
                 yield from _spikes(record, channel.partition(".")[2], q)
 
+    def effects(self) -> list[Finding]:
+        """Systematic effects that the readings show."""
+        try:
+            return list(Rollouts(self.problem, self.method, self.fit).findings())
+        except np.linalg.LinAlgError:  # windows of wrong data determine nothing
+            return []
+
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
         model, fit = self.problem.model, self.fit
@@ -159,7 +168,16 @@ class JointExamination:
             known = not any(name.startswith(f"{body.name}.") for name in massless)
             if known and not body.physically_consistent:
                 message = f"{body.name} is physically impossible: {'; '.join(body.reasons)}."
-                yield IMPOSSIBLE_BODY.finding(WARNING, message, where=body.name)
+                # held moments of inertia are described, not measured: other values of them make the body possible
+                held = [
+                    f"{body.name}.{moment}"
+                    for moment in ("Jxx", "Jyy", "Jzz")
+                    if f"{body.name}.{moment}" not in [fit.names[k] for k in fit.open.tolist()]
+                ]
+                if held and body.mass > 0:
+                    message = f"{message[:-1]}; {', '.join(held)}, which the estimate holds, explain this."
+                severity = NOTE if held and body.mass > 0 else WARNING
+                yield IMPOSSIBLE_BODY.finding(severity, message, where=body.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
         for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):

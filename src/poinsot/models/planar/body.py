@@ -118,7 +118,7 @@ class World(NamedTuple):
     Args:
         parts, harmonics, walls: as in `body`.
         W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) drag of each coordinate [1/s].
-        friction, restitution: mu and epsilon.
+        friction, restitution: mu and epsilon. opposes_slip_before: as in `PlanarBody`.
         pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
     """
 
@@ -130,6 +130,7 @@ class World(NamedTuple):
     friction: float
     restitution: float
     pushes: np.ndarray
+    opposes_slip_before: bool
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ class PlanarBody:
         shape: outline about the center of mass. mass: [kg]. inertia: about the center of mass [kg m^2].
         friction: mu at every wall. restitution: epsilon, from 0 to 1.
         drag: of the velocity and of the spin, an acceleration -k v each [1/s].
+        opposes_slip_before: whether friction opposes the slip before an impact, not the slip after it (`impulses`).
 
     Raises InvalidModel if a number is out of its range.
     """
@@ -150,6 +152,7 @@ class PlanarBody:
     friction: float
     restitution: float = 0.0
     drag: tuple[float, float] = (0.0, 0.0)
+    opposes_slip_before: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("mass", self.mass), ("inertia", self.inertia)):
@@ -176,4 +179,5 @@ class PlanarBody:
             float(self.friction),
             float(self.restitution),
             np.ascontiguousarray(forces / self.inertias),
+            self.opposes_slip_before,
         )

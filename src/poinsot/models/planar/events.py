@@ -25,7 +25,7 @@ import numpy as np
 from ...arrays import Float, Int, Vector
 from ...kernels import njit
 from .body import GRAVITY, PlanarBody, Wall, World, contacts
-from .impulses import apply_impulses
+from .impulses import apply_impulses, opposing_slip_before
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
@@ -345,6 +345,11 @@ def _strike(world: World, now: _Now) -> tuple[int, bool]:
     now.v_next[:] = now.v
     closed = now.closed[:count]
     apply_impulses(now.N, now.T, closed, world.W, now.v_next, now.b, world.friction, now.c)
+    if world.opposes_slip_before and count == 1 and not slow:
+        N, T, W, c = now.N[closed[0]], now.T[closed[0]], world.W, now.c[0]
+        c[0], c[1] = opposing_slip_before(N, T, W, now.v, c[0], c[1], world.friction)
+        for k in range(3):
+            now.v_next[k] = now.v[k] + W[k] * (N[k] * c[0] + T[k] * c[1])
     for j in range(count):
         i = now.closed[j]
         # a contact that separates more slowly than after the slowest bounce stays closed

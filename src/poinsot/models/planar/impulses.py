@@ -31,6 +31,9 @@ that is positive, and the remaining slip rises with k,
 and towards the end of that range, where friction is so steep on so long a lever that the cone reaches beyond it
 (Painleve's case), to infinity on the side that friction opposes.
 
+This friction opposes the slip after an impact. The law of Whittaker (1904) lets it oppose the slip before the impact
+(`opposing_slip_before`; Stronge, Impact Mechanics, 2000). Both differ only where an impact reverses the slip.
+
 `lemke` is Lemke's method of `models.maximal.lcp`, which goes through JAX and can be differentiated, compiled for a
 handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand
 problems with a singular H. Then it is repeated on another path, with z_0 in other proportions d, w = H z + d z_0 + q.
@@ -47,6 +50,8 @@ PIVOT = 1e-10
 TIE = 1e-9
 """Ratios closer than this tie. q is scaled to entries up to 1, so this also bounds how negative a w or z may be."""
 PIVOTS_PER_VARIABLE = 30
+INSIDE_CONE = 1e-9
+"""An impulse whose relative distance from the side of the friction cone is larger sticks."""
 PROPORTIONS = 5
 """Number of different proportions of z_0 in the second attempt."""
 
@@ -175,6 +180,26 @@ def one_contact(
             if (b_t + (a_nt + side * mu * a_tt) * c_n) * side <= 0:
                 return c_n, side * mu * c_n, True
     return 0.0, 0.0, False
+
+
+@njit(cache=True, inline="always")
+def opposing_slip_before(
+    N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, c_n: float, c_t: float, mu: float
+) -> tuple[float, float]:
+    """(c_n, c_t) of a contact that slides through an impact with its friction opposed to the slip of v, before it.
+
+    Args:
+        c_n, c_t: of `one_contact`; returned where the contact sticks, or where no impulse on that side ends it.
+    """
+    slip = T[0] * v[0] + T[1] * v[1] + T[2] * v[2]
+    if abs(c_t) < mu * c_n * (1 - INSIDE_CONE) or slip * c_t <= 0:
+        return c_n, c_t
+    a_nn = W[0] * N[0] * N[0] + W[1] * N[1] * N[1] + W[2] * N[2] * N[2]
+    a_nt = W[0] * N[0] * T[0] + W[1] * N[1] * T[1] + W[2] * N[2] * T[2]
+    # the same change of the normal velocity
+    change = a_nn * c_n + a_nt * c_t
+    along = a_nn - np.sign(slip) * mu * a_nt
+    return (change / along, -np.sign(slip) * mu * change / along) if along > 0 else (c_n, c_t)
 
 
 @njit(cache=True)
