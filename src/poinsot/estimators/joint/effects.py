@@ -308,7 +308,7 @@ class Rollouts:
             return ()
         theta = self.fit.theta[self.fit.open]
         counts = tuple(at.size for at in self.starts)
-        fixed = tuple(column for column in columns if not column.effect.is_chosen)
+        fixed = tuple(column for column in columns if not _is_chosen(column))
         return tuple(
             EffectFit(W, y + W @ theta, theta, part, counts, np.ones(y.shape[1])) for part in (fixed, columns)
         )
@@ -324,7 +324,7 @@ class Rollouts:
             if whole.significance(named.columns) > REMAINS:
                 yield _finding(named)
         for named in whole.named:
-            if named.columns[0].effect.is_chosen:  # type: ignore[attr-defined]
+            if _is_chosen(named.columns[0]):
                 yield _finding(named)
 
 
@@ -344,3 +344,7 @@ def _finding(named: Named) -> Finding:
         where="" if effect.name == "push" else column.joint,
         evidence=1e4 * named.gain,
     )
+
+
+def _is_chosen(column: EffectColumn) -> bool:
+    return isinstance(column.effect, RolloutEffect) and column.effect.is_chosen

@@ -174,9 +174,10 @@ class JointExamination:
                     for moment in ("Jxx", "Jyy", "Jzz")
                     if f"{body.name}.{moment}" not in [fit.names[k] for k in fit.open.tolist()]
                 ]
-                if held and body.mass > 0:
+                explained = bool(held) and (body.mass or 0.0) > 0
+                if explained:
                     message = f"{message[:-1]}; {', '.join(held)}, which the estimate holds, explain this."
-                severity = NOTE if held and body.mass > 0 else WARNING
+                severity = NOTE if explained else WARNING
                 yield IMPOSSIBLE_BODY.finding(severity, message, where=body.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
