@@ -7,6 +7,7 @@ Levels at which a verdict changes are fields of the checks, each with its reason
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..exceptions import listing
 from .case import recordings_of, within
 from .cause import Cause
 from .check import Check
-from .effect_fit import Named
+from .effect_fit import EffectFit, Named
 from .effects import EFFECTS, RECORDING_EFFECTS
 from .effects.friction import LateReversal
 from .examination import Examination
@@ -56,12 +57,12 @@ class SystematicEffects(Check):
         shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
         yield from self._unchecked(fit, shown)
 
-    def _finding(self, case: Examination, named: Named) -> Finding:
+    def _finding(self, case: Any, named: Named) -> Finding:
         column = named.columns[0]
         effect, unit = column.effect, column.effect.unit
         joints = listing([column.joint for column in named.columns], 8)
         size = f"{abs(named.value):.3g} +- {1.96 * named.std:.2g} {unit}"
-        place = joints if "oint {joint}" in effect.sentence else f"joint {joints}"
+        place = joints if "oint {joint}" in effect.sentence else f"{effect.place} {joints}".lstrip()
         where = "" if column.recording is None else f" in recording {column.recording + 1}"
         said = effect.sentence.format(joint=place, size=size)
         small = named.sizes < 1 and named.gain < self.matters
@@ -81,7 +82,7 @@ class SystematicEffects(Check):
             evidence=named.z,
         )
 
-    def _unchecked(self, fit: SystematicFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
+    def _unchecked(self, fit: EffectFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
         """Effects of the laboratory that the data hardly determine: how large they may be, and what that does."""
         x, variance = fit.joint[0], fit.posterior[0]
         for column, place in zip(fit.columns, fit.slices, strict=True):

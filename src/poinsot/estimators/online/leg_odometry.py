@@ -35,16 +35,22 @@ from typing import Any
 
 import numpy as np
 
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Brief, Matrix, Vector
-from ...diagnosis import diagnose_innovations
+from ...diagnosis import examined
+from ...diagnosis.check import look_at
+from ...diagnosis.tracking_checks import Innovations
 from ...estimate import (
     NARROWED,
+    Diagnosis,
     Direction,
     Estimate,
     EstimatedParameters,
+    Finding,
     Provenance,
     Status,
     Uncertainty,
+    Unchecked,
 )
 from ...estimate.fit import fit_of
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
@@ -59,6 +65,7 @@ from ...recording import Recording
 from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .filter import Gate
+from .odometry_effects import OdometryEffects, OdometryErrors, OdometryFit, Walker
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 """Of the base: place and quaternion in the world, velocities in the axes of the base."""
@@ -108,6 +115,37 @@ class OdometryBelief(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class StepSlopes(Brief):
+    """How errors of readings move a step of the filter.
+
+    Args:
+        last, sample: before and after the step. F: (d, d) slopes of its errors by those before. G: (d, 6) by errors of
+            the inertial readings. H, K, S: (m, d), (d, m), (m, m) of its update, z: (m,) innovation in the world.
+        R: (3, 3) orientation before the update. used, dropped, new: numbers of feet that were used,
+            that do not stand before this sample, and that touched down. gravity: (3,) [m/s^2].
+    """
+
+    last: OdometrySample
+    sample: OdometrySample
+    F: Matrix
+    G: Matrix
+    H: Matrix
+    K: Matrix
+    S: Matrix
+    R: Matrix
+    z: Vector
+    used: np.ndarray
+    dropped: np.ndarray
+    new: np.ndarray
+    gravity: Vector
+
+    @property
+    def inertial(self) -> Vector:
+        """(6,) mean of the readings at both ends."""
+        return 0.5 * (self.last.inertial + self.sample.inertial)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LegOdometryProblem(Brief):
     """Follow the base of a legged robot through a recording, from the origin on.
 
@@ -115,7 +153,7 @@ class LegOdometryProblem(Brief):
         robot: with a floating base.
         recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
         contacts: feet, and how the recording says when they touch the ground.
-        name: of the recording.
+        name: of the recording. accuracy: errors that the laboratory may have made.
 
     Raises:
         InvalidMethod: if the robot has no floating base.
@@ -125,6 +163,7 @@ class LegOdometryProblem(Brief):
     recording: Recording
     contacts: ContactDetection
     name: str = ""
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if not self.robot.floating_base:
@@ -228,6 +267,12 @@ class LegOdometry(Method):
 
     def predict(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
         """The belief at the time of a sample, by what the inertial unit read then and before."""
+        return self._predicted(belief, sample)[0]
+
+    def _predicted(
+        self, belief: OdometryBelief, sample: OdometrySample
+    ) -> tuple[OdometryBelief, Matrix, Matrix]:
+        """`predict`, and the slopes of its errors by those before it, F, and by errors of both readings, G."""
         last, R, dt = belief.sample, belief.X[:, :3], sample.time - belief.sample.time
         w, a = np.split(0.5 * (last.inertial + sample.inertial) - belief.bias, 2)
         G0, G1, G2 = gammas(w * dt)
@@ -243,7 +288,6 @@ class LegOdometry(Method):
         X[:2, 5:] -= along * (X[:2, 3:4] - belief.X[:2, 3:4])
         before, after = ((reading.inertial - belief.bias)[3:] for reading in (last, sample))
         X[2, 5:] -= normal * (X[2, :3] @ after - R[2] @ before)
-        # slopes of the errors after the step by those before it, F, and by errors of both readings, G
         d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
         F, G, e, bent = np.eye(d), np.zeros((d, 6)), -dt * R_m, skew(R_m @ a) @ R_m
         F[VELOCITY, ROTATION], F[POSITION, ROTATION] = dt * turns, 0.5 * dt**2 * turns
@@ -263,17 +307,25 @@ class LegOdometry(Method):
         creep = np.outer([x, y, 0.0], [x, y, 0.0]) + np.diag([0.0, 0.0, z * z])
         P[9:-6, 9:-6] += np.kron(together + alone * np.eye(len(sample.feet)), creep)
         belief = replace(belief, X=X, covariance=P, sample=sample)
-        return _with_standing(belief, belief.standing & sample.closed)
+        return _with_standing(belief, belief.standing & sample.closed), F, G
 
     def update(self, belief: OdometryBelief, sample: OdometrySample) -> tuple[OdometryBelief, Innovation]:
         """The belief after a later sample, and the innovation of its feet.
 
         A sample without readings of the inertial unit is left out: the next one is predicted from the one before.
         """
+        return self.step(belief, sample)[:2]
+
+    def step(
+        self, belief: OdometryBelief, sample: OdometrySample
+    ) -> tuple[OdometryBelief, Innovation, StepSlopes | None]:
+        """`update`, and its slopes; None of a sample that was left out."""
         is_later = sample.time > belief.sample.time
         if not (is_later and np.isfinite(sample.inertial).all()):
-            return belief, Innovation(SampleVerdict.unusable if is_later else SampleVerdict.late, np.nan, 0)
-        belief = self.predict(belief, sample)
+            verdict = SampleVerdict.unusable if is_later else SampleVerdict.late
+            return belief, Innovation(verdict, np.nan, 0), None
+        last = belief.sample
+        belief, F, G = self._predicted(belief, sample)
         predicted = np.full(sample.feet.shape, np.nan)
         read = np.flatnonzero(belief.standing & np.isfinite(sample.feet).all(axis=1))
         R, P, away = belief.X[:, :3], belief.covariance, (belief.X[:, 5 + read] - belief.X[:, 4:5]).T
@@ -301,7 +353,11 @@ class LegOdometry(Method):
             belief = _with_standing(belief, belief.standing & (rejections <= self.gate.patience))
         square = float(z @ np.linalg.solve(S, z)) if len(z) else np.nan
         verdict = SampleVerdict.gated if rejected.any() else SampleVerdict.accepted
-        return self._with_feet(belief, sample), Innovation(verdict, square, len(z), predicted=predicted)
+        dropped, used = np.flatnonzero(~belief.standing), read[~rejected[read]]
+        belief = self._with_feet(belief, sample)
+        new = dropped[belief.standing[dropped]]
+        slopes = StepSlopes(last, sample, F, G, H, K, S, R, z, used, dropped, new, np.array(self.gravity))
+        return belief, Innovation(verdict, square, len(z), predicted=predicted), slopes
 
     def carried_to(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
         """The belief at the time of a sample that `update` left out, by the unit's last reading; else the same."""
@@ -350,6 +406,11 @@ class LegOdometry(Method):
         R = turning_z_to(samples[0].inertial[3:]).T
         belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
         feet, innovations, time, stopped = [], [], [], False
+        feet_of = tuple(contact.frame for contact in problem.contacts.contacts)
+        turning = tuple(unit == "rad" for unit in problem.robot.position_units)
+        errors = OdometryErrors(
+            Walker(problem.robot.joints, turning, feet_of), problem.accuracy, len(samples)
+        )
         for number, sample in enumerate(samples[1:]):
             stopped = stop_requested(stop)
             if stopped:
@@ -357,7 +418,9 @@ class LegOdometry(Method):
             if number % 500 == 0:
                 done = number / len(samples)
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
-            belief, innovation = self.update(belief, sample)
+            belief, innovation, slopes = self.step(belief, sample)
+            if slopes is not None:
+                errors.add(slopes)
             if on_sample is not None:
                 state, P = base_of(self.carried_to(belief, sample), T_bu, self.inertial_noise[0])
                 base = dict(zip(STATE, np.split(state, [3, 7, 10]), strict=True))
@@ -372,7 +435,10 @@ class LegOdometry(Method):
         if not rows.any():
             raise NotIdentifiable("no foot stood at two samples: look at columns of contacts and encoders")
         state, P = base_of(belief, T_bu, self.inertial_noise[0])
-        std = np.sqrt(np.diag(P))
+        std, effects = np.sqrt(np.diag(P)), errors.fit(belief.covariance)
+        if effects is not None:
+            wider = replace(belief, covariance=belief.covariance + effects.of_belief)
+            P = base_of(wider, T_bu, self.inertial_noise[0])[1]
         # place and heading are relative to the start
         known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
         squares = np.array([innovation.square for innovation in innovations]) / np.maximum(rows, 1)
@@ -382,7 +448,6 @@ class LegOdometry(Method):
         labels = tuple(f"{kind}.{axis}" for kind in KINDS for axis in XYZ)
         turned = log(from_quaternion(state[None, 3:7]))[0]
         values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
-        feet_of = [contact.frame for contact in problem.contacts.contacts]
         channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
             labels, units, (problem.robot.bodies[0],) * 15, kinds, values, labels, known, Uncertainty(P),
@@ -398,9 +463,19 @@ class LegOdometry(Method):
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
             problem=Replay(problem, self),
             described=problem.robot.described,
-            examiner=partial(diagnose_innovations, squares=squares, rejected_part=float(gated), gate=chance),
+            examiner=partial(examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip
+
+
+def examine(
+    estimate: Estimate, squares: Vector, rejected_part: float, gate: float, effects: OdometryFit | None
+) -> Diagnosis:
+    """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
+    found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
+    if effects is not None:
+        found += look_at(effects, [OdometryEffects()])
+    return examined(estimate, found)
 
 
 def base_of(belief: OdometryBelief, T_bu: Matrix, gyro_noise: float) -> tuple[Vector, Matrix]:
