@@ -65,7 +65,7 @@ from ...recording import Recording
 from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .filter import Gate
-from .odometry_effects import OdometryEffects, OdometryErrors, OdometryFit, Walker
+from .odometry_effects import OdometryEffects, OdometryErrors, OdometryFit, SlippingFeet, Slips, Walker
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 """Of the base: place and quaternion in the world, velocities in the axes of the base."""
@@ -121,8 +121,9 @@ class StepSlopes(Brief):
     Args:
         last, sample: before and after the step. F: (d, d) slopes of its errors by those before. G: (d, 6) by errors of
             the inertial readings. H, K, S: (m, d), (d, m), (m, m) of its update, z: (m,) innovation in the world.
-        R: (3, 3) orientation before the update. used, dropped, new: numbers of feet that were used,
-            that do not stand before this sample, and that touched down. gravity: (3,) [m/s^2].
+        R: (3, 3) orientation before the update. read, used, dropped, new: numbers of feet that were read, that were
+            used, that did not stand before this sample, and that touched down.
+        velocity: (3,) of the unit in the world. bias: (6,) of its readings. gravity: (3,).
     """
 
     last: OdometrySample
@@ -134,15 +135,24 @@ class StepSlopes(Brief):
     S: Matrix
     R: Matrix
     z: Vector
+    read: np.ndarray
     used: np.ndarray
     dropped: np.ndarray
     new: np.ndarray
+    velocity: Vector
+    bias: Vector
     gravity: Vector
 
     @property
+    def slipped(self) -> np.ndarray:
+        """Numbers of feet that touched down without having been lifted."""
+        stood = self.last.closed & np.isfinite(self.last.feet).all(axis=1)
+        return self.new[stood[self.new]]
+
+    @property
     def inertial(self) -> Vector:
-        """(6,) mean of the readings at both ends."""
-        return 0.5 * (self.last.inertial + self.sample.inertial)
+        """(6,) mean of the readings at both ends, less their biases."""
+        return 0.5 * (self.last.inertial + self.sample.inertial) - self.bias
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,11 +334,16 @@ class LegOdometry(Method):
         if not (is_later and np.isfinite(sample.inertial).all()):
             verdict = SampleVerdict.unusable if is_later else SampleVerdict.late
             return belief, Innovation(verdict, np.nan, 0), None
-        last = belief.sample
+        last, bias = belief.sample, belief.bias
         belief, F, G = self._predicted(belief, sample)
         predicted = np.full(sample.feet.shape, np.nan)
         read = np.flatnonzero(belief.standing & np.isfinite(sample.feet).all(axis=1))
-        R, P, away = belief.X[:, :3], belief.covariance, (belief.X[:, 5 + read] - belief.X[:, 4:5]).T
+        R, v, P, away = (
+            belief.X[:, :3],
+            belief.X[:, 3],
+            belief.covariance,
+            (belief.X[:, 5 + read] - belief.X[:, 4:5]).T,
+        )
         predicted[read], z = away @ R, sample.feet[read] @ R.T - away
         H = np.zeros((3 * len(read), len(P)))
         H[:, POSITION] = np.tile(-np.eye(3), (len(read), 1))
@@ -356,7 +371,9 @@ class LegOdometry(Method):
         dropped, used = np.flatnonzero(~belief.standing), read[~rejected[read]]
         belief = self._with_feet(belief, sample)
         new = dropped[belief.standing[dropped]]
-        slopes = StepSlopes(last, sample, F, G, H, K, S, R, z, used, dropped, new, np.array(self.gravity))
+        standing = read, used, dropped, new
+        motion = v, bias, np.array(self.gravity)
+        slopes = StepSlopes(last, sample, F, G, H, K, S, R, z, *standing, *motion)
         return belief, Innovation(verdict, square, len(z), predicted=predicted), slopes
 
     def carried_to(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
@@ -406,8 +423,9 @@ class LegOdometry(Method):
         R = turning_z_to(samples[0].inertial[3:]).T
         belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
         feet, innovations, time, stopped = [], [], [], False
+        slips, rejected, stood = np.zeros((3, samples[0].feet.shape[0]), dtype=int)
         feet_of = tuple(contact.frame for contact in problem.contacts.contacts)
-        turning = tuple(unit == "rad" for unit in problem.robot.position_units)
+        turning = tuple(problem.robot.coordinates[1][problem.robot.actuated].tolist())
         errors = OdometryErrors(
             Walker(problem.robot.joints, turning, feet_of), problem.accuracy, len(samples)
         )
@@ -421,6 +439,9 @@ class LegOdometry(Method):
             belief, innovation, slopes = self.step(belief, sample)
             if slopes is not None:
                 errors.add(slopes)
+                slips[slopes.slipped] += 1
+                stood[slopes.read] += 1
+                rejected[np.setdiff1d(slopes.read, slopes.used)] += 1
             if on_sample is not None:
                 state, P = base_of(self.carried_to(belief, sample), T_bu, self.inertial_noise[0])
                 base = dict(zip(STATE, np.split(state, [3, 7, 10]), strict=True))
@@ -441,6 +462,7 @@ class LegOdometry(Method):
             P = base_of(wider, T_bu, self.inertial_noise[0])[1]
         # place and heading are relative to the start
         known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
+        slipping = Slips(feet_of, slips, rejected / np.maximum(stood, 1))
         squares = np.array([innovation.square for innovation in innovations]) / np.maximum(rows, 1)
         gated = np.mean([innovation.verdict is SampleVerdict.gated for innovation in innovations])
         chance = 1.0 if self.gate is None else 1 - self.gate.confidence
@@ -463,16 +485,24 @@ class LegOdometry(Method):
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
             problem=Replay(problem, self),
             described=problem.robot.described,
-            examiner=partial(examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects),
+            examiner=partial(
+                examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects, slips=slipping,
+            ),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip
 
 
 def examine(
-    estimate: Estimate, squares: Vector, rejected_part: float, gate: float, effects: OdometryFit | None
+    estimate: Estimate,
+    squares: Vector,
+    rejected_part: float,
+    gate: float,
+    effects: OdometryFit | None,
+    slips: Slips,
 ) -> Diagnosis:
     """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
     found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
+    found += look_at(slips, [SlippingFeet()])
     if effects is not None:
         found += look_at(effects, [OdometryEffects()])
     return examined(estimate, found)

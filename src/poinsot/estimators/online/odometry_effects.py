@@ -23,11 +23,12 @@ import numpy as np
 from ...accuracy import Accuracy
 from ...arrays import Matrix, Vector
 from ...diagnosis.cause import Cause
+from ...diagnosis.check import Check
 from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.geometry import CLOCK, DEGREE, DESCRIPTION, ZERO
 from ...diagnosis.prediction import SystematicEffects
-from ...estimate import Finding, Unchecked
+from ...estimate import Finding, Severity, Unchecked
 from ...estimate.uncertainty import raised
 from ...quantities import XYZ
 
@@ -107,7 +108,8 @@ class EncoderDelay(OdometryEffect):
         return [("", accuracy.of("delay_ms"))]
 
     def errors(self, step: StepSlopes, sizes: Vector) -> tuple[np.ndarray, np.ndarray]:
-        velocity = (step.sample.feet - step.last.feet) / (step.sample.time - step.last.time)
+        # of a foot that stands, by the unit: differences of readings have the noise of the innovation
+        velocity = -np.cross(step.inertial[:3], step.sample.feet) - step.velocity @ step.R
         return np.zeros((6, 1)), -1e-3 * sizes * velocity[:, :, None]
 
 
@@ -168,6 +170,44 @@ class ClockRate(OdometryEffect):
         w, a = np.split(step.inertial, 2)
         moving = a + step.R.T @ step.gravity
         return 0.01 * sizes * np.append(w, 2 * moving)[:, None], np.zeros((*step.sample.feet.shape, 1))
+
+
+SLIP = Cause(
+    "contact-slip",
+    "A foot moves while its contact channel says that it stands: it slips, or the channel is late or stays.",
+    "Compare the channel with the readings of the foot; the filter places such a foot anew.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Slips:
+    """How often each foot was placed anew though it was not lifted, and the part of its readings that was rejected."""
+
+    feet: tuple[str, ...]
+    count: np.ndarray
+    rejected: Vector
+
+
+class SlippingFeet(Check):
+    """Feet that the filter placed anew: so many rejections in a row do not occur by chance.
+
+    Class variables:
+        most: part of a foot's readings that may be rejected; with more the others carry the estimate.
+    """
+
+    most = 0.1
+    causes = (SLIP,)
+
+    def look(self, case: Slips) -> Iterator[Finding | Unchecked]:
+        for foot, count, rejected in zip(case.feet, case.count.tolist(), case.rejected.tolist(), strict=True):
+            if count:
+                yield SLIP.finding(
+                    Severity.warning if rejected > self.most else Severity.note,
+                    f"{foot} moved {count} times while its contact channel says that it stands; "
+                    f"{100 * rejected:.2g} % of its readings were rejected.",
+                    where=foot,
+                    evidence=100 * rejected,
+                )
 
 
 EFFECTS: tuple[OdometryEffect, ...] = (
