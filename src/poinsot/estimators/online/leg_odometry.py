@@ -38,7 +38,9 @@ import numpy as np
 from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Brief, Matrix, Vector
 from ...diagnosis import examined
+from ...diagnosis.case import samples_of
 from ...diagnosis.check import look_at
+from ...diagnosis.position_samples import LostSamples, PositionJumps
 from ...diagnosis.tracking_checks import Innovations
 from ...estimate import (
     NARROWED,
@@ -487,6 +489,7 @@ class LegOdometry(Method):
             described=problem.robot.described,
             examiner=partial(
                 examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects, slips=slipping,
+                recording=problem.recording,
             ),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip
@@ -499,9 +502,12 @@ def examine(
     gate: float,
     effects: OdometryFit | None,
     slips: Slips,
+    recording: Recording,
 ) -> Diagnosis:
     """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
     found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
+    for check in (LostSamples(), PositionJumps()):
+        found += check.look_at(samples_of(recording), "the recording")
     found += look_at(slips, [SlippingFeet()])
     if effects is not None:
         found += look_at(effects, [OdometryEffects()])
