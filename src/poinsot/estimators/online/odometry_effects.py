@@ -13,7 +13,7 @@ Innovations in their standard deviations, L^-1 z with S = L L^T, are independent
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,7 +24,7 @@ from ...accuracy import Accuracy
 from ...arrays import Matrix, Vector
 from ...diagnosis.cause import Cause
 from ...diagnosis.check import Check
-from ...diagnosis.effect_fit import EffectFit
+from ...diagnosis.effect_fit import EffectFit, chi_square_as_normal
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.geometry import CLOCK, DEGREE, DESCRIPTION, ZERO
 from ...diagnosis.prediction import SystematicEffects
@@ -238,6 +238,12 @@ class OdometryFit(EffectFit):
         variance, C = self.posterior
         d = self.joint[0]
         return np.asarray(self.M @ (raised(C, variance) + np.outer(d, d)) @ self.M.T)
+
+    def significance(self, group: Sequence[EffectColumn]) -> float:
+        """Of a group by itself: with all others a large effect would be shared out among those that resemble it."""
+        at = self.places(group)
+        x, H = self.solve(at)
+        return chi_square_as_normal(float(x @ H @ x), len(at))
 
     def moved(self, place: slice) -> float:
         change = np.abs(self.M[:, place]) * np.sqrt(self.posterior[0][place])
