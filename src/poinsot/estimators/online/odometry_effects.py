@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -271,9 +271,10 @@ class OdometryErrors:
     def add(self, step: StepSlopes) -> None:
         if not self.K:
             return
-        pairs = [effect.errors(step, its) for (effect, _), its in zip(self.listed, self.sizes, strict=True)]
-        u = np.concatenate([inertial for inertial, _ in pairs], axis=1)
-        y = step.R @ np.nan_to_num(np.concatenate([feet for _, feet in pairs], axis=2))
+        if not self.count:
+            # feet that stand at the start
+            self.M[9:-6] = -self._errors(replace(step, sample=step.last))[1].reshape(-1, self.K)
+        u, y = self._errors(step)
         M = step.F @ self.M + step.G @ u
         M[_rows(step.dropped)] = 0.0
         if self.count % self.every == 0:
@@ -288,6 +289,12 @@ class OdometryErrors:
         if len(step.new):
             M[_rows(step.new)] = np.tile(M[6:9], (len(step.new), 1)) - y[step.new].reshape(-1, self.K)
         self.M = M
+
+    def _errors(self, step: StepSlopes) -> tuple[np.ndarray, np.ndarray]:
+        """(6, K) of the inertial readings, and (F, 3, K) of the feet, in the world."""
+        pairs = [effect.errors(step, its) for (effect, _), its in zip(self.listed, self.sizes, strict=True)]
+        feet = np.nan_to_num(np.concatenate([feet for _, feet in pairs], axis=2))
+        return np.concatenate([inertial for inertial, _ in pairs], axis=1), step.R @ feet
 
     def fit(self, covariance: Matrix) -> OdometryFit | None:
         """The fit; None where the laboratory is exact, or there are fewer innovations than effects.
