@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from ...accuracy import CAREFUL, Accuracy
-from ...arrays import Brief, Matrix, Vector
+from ...arrays import Brief, JointSamples, Matrix, Vector
 from ...diagnosis import examined
 from ...diagnosis.case import samples_of
 from ...diagnosis.check import look_at
@@ -67,7 +67,15 @@ from ...recording import Recording
 from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .filter import Gate
-from .odometry_effects import OdometryEffects, OdometryErrors, OdometryFit, SlippingFeet, Slips, Walker
+from .odometry_effects import (
+    LegChannels,
+    OdometryEffects,
+    OdometryErrors,
+    OdometryFit,
+    SlippingFeet,
+    Slips,
+    Walker,
+)
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 """Of the base: place and quaternion in the world, velocities in the axes of the base."""
@@ -76,6 +84,10 @@ UNITS = ("m", "rad", "m/s", "rad/s", "m/s^2")
 """Of the parameters: place and rotation vector in the world, velocity in the axes of the base, biases."""
 ROTATION, VELOCITY, POSITION, BIASES = slice(0, 3), slice(3, 6), slice(6, 9), slice(-6, None)
 """Rows of xi_R, xi_v, xi_p and zeta in a covariance; those of the feet are between."""
+
+
+SMOOTHED_S = 0.2
+"""Window of a cubic over which encoders are smoothed for the columns of effects [s]: a step of a leg takes as long."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,26 +210,48 @@ class LegOdometryProblem(Brief):
         if not len(begun):
             raise InvalidSignals("at no sample of the recording both gyro and accelerometer were read")
         encoders = np.stack([recording.readings(f"position.{joint}") for joint in robot.joints], axis=1)
-        q, still = np.tile(robot.neutral, (len(recording), 1)), np.zeros((len(recording), robot.model.nv))
+        feet, T_bu = self.legs(encoders, units[0])
+        y, slopes, turned = feet
+        radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
+        of_feet = y, slopes, turned, self.contacts.schedule(recording).closed
+        rolling = np.tile(radii, (len(recording), 1))
+        rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
+        return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
+
+    def legs(self, encoders: JointSamples, unit_name: str) -> tuple[tuple[np.ndarray, ...], Matrix]:
+        """(T, F, 3) places of the feet in the unit's frame, (T, F, 3, n) their slopes by encoders and (T, F, 3, 3)
+        orientations of their links; (4, 4) place of the unit in the base.
+        """
+        robot, contacts = self.robot, self.contacts.contacts
+        q, still = np.tile(robot.neutral, (len(encoders), 1)), np.zeros((len(encoders), robot.model.nv))
         first, turning = (column[robot.actuated] for column in robot.coordinates)
         positions = robot.train.joint_positions(encoders)
         q[:, first] = np.where(turning, np.cos(positions), positions)
         q[:, first[turning] + 1] = np.sin(positions[:, turning])
-        names = (units[0], *(contact.frame for contact in contacts))
+        names = (unit_name, *(contact.frame for contact in contacts))
         frames = MotionTerms(robot).frames(names, q, still, still, jacobians=True)
         unit, *feet = (frames[name] for name in names)
         if unit.by.jacobian[:, :, robot.actuated].any():
-            raise InvalidSignals(f"the inertial unit {units[0]!r} must be on the base, not behind a joint")
+            raise InvalidSignals(f"the inertial unit {unit_name!r} must be on the base, not behind a joint")
         T_bu = np.eye(4)
         T_bu[:3, :3], T_bu[:3, 3] = R, p = unit.rotation[0], unit.position[0]
         y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
         turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
         J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
-        radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
-        of_feet = y, J @ robot.train.velocity_map, turned, self.contacts.schedule(recording).closed
-        rolling = np.tile(radii, (len(recording), 1))
-        rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
-        return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
+        return (y, J @ robot.train.velocity_map, turned), T_bu
+
+    @cached_property
+    def smooth(self) -> list[tuple[np.ndarray, ...]]:
+        """`legs` of each of `samples` without the noise of encoders, which the innovations contain too."""
+        recording = self.recording
+        unit = next(frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer"))
+        encoders = np.stack([recording.filled(f"position.{joint}") for joint in self.robot.joints], axis=1)
+        window = min(round(SMOOTHED_S * recording.rate_hz) // 2 * 2 + 1, (len(encoders) - 1) // 2 * 2 + 1)
+        if window > 3:
+            from scipy.signal import savgol_filter  # SciPy is slow to import
+
+            encoders = savgol_filter(encoders, window, 3, axis=0)
+        return list(zip(*self.legs(encoders, unit)[0], strict=True))[-len(self.samples[0]) :]
 
 
 @dataclass(frozen=True)
@@ -440,7 +474,7 @@ class LegOdometry(Method):
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
             belief, innovation, slopes = self.step(belief, sample)
             if slopes is not None:
-                errors.add(slopes)
+                errors.add(slopes, problem.smooth[number + 1])
                 slips[slopes.slipped] += 1
                 stood[slopes.read] += 1
                 rejected[np.setdiff1d(slopes.read, slopes.used)] += 1
@@ -464,6 +498,7 @@ class LegOdometry(Method):
             P = base_of(wider, T_bu, self.inertial_noise[0])[1]
         # place and heading are relative to the start
         known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
+        replay = Replay(problem, self)
         slipping = Slips(feet_of, slips, rejected / np.maximum(stood, 1))
         squares = np.array([innovation.square for innovation in innovations]) / np.maximum(rows, 1)
         gated = np.mean([innovation.verdict is SampleVerdict.gated for innovation in innovations])
@@ -485,11 +520,11 @@ class LegOdometry(Method):
             Status.interrupted if stopped else Status.solved if known.all() else Status.partly,
             float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))), int(rows.sum()), fit,
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
-            problem=Replay(problem, self),
+            problem=replay,
             described=problem.robot.described,
             examiner=partial(
                 examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects, slips=slipping,
-                recording=problem.recording,
+                replay=replay,
             ),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip
@@ -502,12 +537,14 @@ def examine(
     gate: float,
     effects: OdometryFit | None,
     slips: Slips,
-    recording: Recording,
+    replay: Replay,
 ) -> Diagnosis:
     """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
     found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
     for check in (LostSamples(), PositionJumps()):
-        found += check.look_at(samples_of(recording), "the recording")
+        found += check.look_at(samples_of(replay.problem.recording), "the recording")
+    channels = LegChannels(replay.method.position_noise, replay.method.foot_walk)
+    found += look_at(replay.problem, [channels])
     found += look_at(slips, [SlippingFeet()])
     if effects is not None:
         found += look_at(effects, [OdometryEffects()])

@@ -15,14 +15,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...accuracy import Accuracy
-from ...arrays import Matrix, Vector
+from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis.cause import Cause
+from ...diagnosis.channels import Sign, SwappedChannels
 from ...diagnosis.check import Check
 from ...diagnosis.effect_fit import EffectFit, chi_square_as_normal
 from ...diagnosis.effects.effect import Effect, EffectColumn
@@ -30,10 +31,11 @@ from ...diagnosis.effects.geometry import CLOCK, DEGREE, DESCRIPTION, ZERO
 from ...diagnosis.prediction import SystematicEffects
 from ...estimate import Finding, Severity, Unchecked
 from ...estimate.uncertainty import raised
+from ...exceptions import listing
 from ...quantities import XYZ
 
 if TYPE_CHECKING:
-    from .leg_odometry import StepSlopes
+    from .leg_odometry import LegOdometryProblem, StepSlopes
 
 UNIT = Cause(
     "misaligned-unit",
@@ -199,15 +201,18 @@ class SlippingFeet(Check):
     causes = (SLIP,)
 
     def look(self, case: Slips) -> Iterator[Finding | Unchecked]:
-        for foot, count, rejected in zip(case.feet, case.count.tolist(), case.rejected.tolist(), strict=True):
-            if count:
-                yield SLIP.finding(
-                    Severity.warning if rejected > self.most else Severity.note,
-                    f"{foot} moved {count} times while its contact channel says that it stands; "
-                    f"{100 * rejected:.2g} % of its readings were rejected.",
-                    where=foot,
-                    evidence=100 * rejected,
-                )
+        slipped = np.flatnonzero(case.count)
+        if len(slipped):
+            worst = slipped[np.argmax(case.rejected[slipped])]
+            part = float(case.rejected[worst])
+            feet = listing([case.feet[k] for k in slipped.tolist()], 8)
+            yield SLIP.finding(
+                Severity.warning if part > self.most else Severity.note,
+                f"{feet} moved {case.count.sum()} times while contact channels say that they stand; "
+                f"{100 * part:.2g} % of the readings of {case.feet[worst]} were rejected.",
+                where=case.feet[worst],
+                evidence=100 * part,
+            )
 
 
 EFFECTS: tuple[OdometryEffect, ...] = (
@@ -268,12 +273,15 @@ class OdometryErrors:
         self.M = np.zeros((15 + 3 * self.F, self.K))
         self.rows: list[np.ndarray] = []
 
-    def add(self, step: StepSlopes) -> None:
+    def add(self, step: StepSlopes, legs: tuple[np.ndarray, ...]) -> None:
+        """`legs`: places, slopes and orientations of the feet, as of `OdometrySample`, without noise."""
         if not self.K:
             return
+        feet, slopes, rotations = legs
+        step = replace(step, sample=replace(step.sample, feet=feet, slopes=slopes, rotations=rotations))
         if not self.count:
             # feet that stand at the start
-            self.M[9:-6] = -self._errors(replace(step, sample=step.last))[1].reshape(-1, self.K)
+            self.M[9:-6] = -self._errors(step)[1].reshape(-1, self.K)
         u, y = self._errors(step)
         M = step.F @ self.M + step.G @ u
         M[_rows(step.dropped)] = 0.0
@@ -336,3 +344,74 @@ class OdometryEffects(SystematicEffects):
 
 def _rows(feet: np.ndarray) -> np.ndarray:
     return (9 + 3 * feet[:, None] + np.arange(3)).ravel()
+
+
+class LegChannels(Check):
+    """Signs and order of encoders, by feet that stand: the distance between two of them does not change.
+
+    Class variables:
+        lag_s: over which distances are compared [s]. most: pairs of times.
+        above: times the variance by the noise stated, from which something is wrong. better: part of the squares that a
+            right order or sign leaves.
+    """
+
+    lag_s, most = 0.1, 500
+    above, better = 4.0, 0.5
+    causes = (Sign.cause, SwappedChannels.cause)
+
+    def __init__(self, position_noise: float, foot_walk: float):
+        self.position_noise, self.foot_walk = position_noise, foot_walk
+
+    def look(self, case: LegOdometryProblem) -> Iterator[Finding | Unchecked]:
+        recording, joints = case.recording, case.robot.joints
+        closed = case.contacts.schedule(recording).closed
+        lag = max(round(self.lag_s * recording.rate_hz), 1)
+        standing = np.lib.stride_tricks.sliding_window_view(closed, lag + 1, axis=0).all(axis=2)
+        first = np.flatnonzero(standing.sum(axis=1) > 1)
+        first = first[:: -(-len(first) // self.most) or 1]
+        if not len(first):
+            return
+        standing, encoders = (
+            standing[first],
+            np.stack([recording.filled(f"position.{joint}") for joint in joints], axis=1),
+        )
+        unit = next(frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer"))
+        encoders = np.concatenate([encoders[first], encoders[first + lag]])
+
+        def changes(q: JointSamples) -> tuple[np.ndarray, np.ndarray]:
+            """Changes of distances between feet that stand, and their variance by the noise stated."""
+            (y, J, _), _ = case.legs(q, unit)
+            found, variances = [], []
+            for i, j in combinations(range(y.shape[1]), 2):
+                both = standing[:, i] & standing[:, j]
+                away = y[:, i] - y[:, j]
+                distance = np.linalg.norm(away, axis=1)
+                slope = np.einsum("tx, txn -> tn", away / distance[:, None], J[:, i] - J[:, j])
+                noise = np.sum(slope**2, axis=1).reshape(2, -1).sum(axis=0) * self.position_noise**2
+                found.append(np.diff(distance.reshape(2, -1), axis=0)[0, both])
+                variances.append(noise[both] + 2 * self.foot_walk**2 * lag / recording.rate_hz)
+            return np.concatenate(found), np.concatenate(variances)
+
+        d, variance = changes(encoders)
+        declared = float(np.mean(d**2 / variance))
+        if not declared > self.above:
+            return
+        tried: list[tuple[Cause, str, np.ndarray]] = []
+        for k, joint in enumerate(joints):
+            tried.append((Sign.cause, joint, encoders * np.where(np.arange(len(joints)) == k, -1, 1)))
+        for i, j in combinations(range(len(joints)), 2):
+            order = np.arange(len(joints))
+            order[[i, j]] = j, i
+            tried.append((SwappedChannels.cause, f"{joints[i]}, {joints[j]}", encoders[:, order]))
+        left = [float(np.mean(changes(q)[0] ** 2 / variance)) for _, _, q in tried]
+        best = int(np.argmin(left))
+        if left[best] < self.better * declared:
+            cause, where, _ = tried[best]
+            how = "negated" if cause is Sign.cause else "exchanged"
+            yield cause.finding(
+                Severity.error,
+                f"Distances between feet that stand change by {np.sqrt(left[best] / declared):.2g} times as much where "
+                f"the position of {where} is {how}.",
+                where=where,
+                evidence=1e3 * declared / max(left[best], 1e-9),
+            )
