@@ -474,7 +474,7 @@ class LegOdometry(Method):
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
             belief, innovation, slopes = self.step(belief, sample)
             if slopes is not None:
-                errors.add(slopes, problem.smooth[number + 1])
+                errors.add(slopes, problem.smooth[number], problem.smooth[number + 1])
                 slips[slopes.slipped] += 1
                 stood[slopes.read] += 1
                 rejected[np.setdiff1d(slopes.read, slopes.used)] += 1

@@ -32,6 +32,7 @@ from ...diagnosis.prediction import SystematicEffects
 from ...estimate import Finding, Severity, Unchecked
 from ...estimate.uncertainty import raised
 from ...exceptions import listing
+from ...models.rotations import skew
 from ...quantities import XYZ
 
 if TYPE_CHECKING:
@@ -273,16 +274,16 @@ class OdometryErrors:
         self.M = np.zeros((15 + 3 * self.F, self.K))
         self.rows: list[np.ndarray] = []
 
-    def add(self, step: StepSlopes, legs: tuple[np.ndarray, ...]) -> None:
-        """`legs`: places, slopes and orientations of the feet, as of `OdometrySample`, without noise."""
+    def add(self, step: StepSlopes, before: tuple[np.ndarray, ...], now: tuple[np.ndarray, ...]) -> None:
+        """`before`, `now`: places, slopes and orientations of the feet as of `OdometrySample`, without noise."""
         if not self.K:
             return
-        feet, slopes, rotations = legs
-        step = replace(step, sample=replace(step.sample, feet=feet, slopes=slopes, rotations=rotations))
         if not self.count:
-            # feet that stand at the start
-            self.M[9:-6] = -self._errors(step)[1].reshape(-1, self.K)
-        u, y = self._errors(step)
+            # feet that stand at the start, where the unit was turned by less
+            dt = step.sample.time - step.last.time
+            R = step.R @ (np.eye(3) - dt * skew(step.inertial[:3]))
+            self.M[9:-6] = -self._errors(replace(step, R=R), before)[1].reshape(-1, self.K)
+        u, y = self._errors(step, now)
         M = step.F @ self.M + step.G @ u
         M[_rows(step.dropped)] = 0.0
         if self.count % self.every == 0:
@@ -298,8 +299,10 @@ class OdometryErrors:
             M[_rows(step.new)] = np.tile(M[6:9], (len(step.new), 1)) - y[step.new].reshape(-1, self.K)
         self.M = M
 
-    def _errors(self, step: StepSlopes) -> tuple[np.ndarray, np.ndarray]:
+    def _errors(self, step: StepSlopes, legs: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
         """(6, K) of the inertial readings, and (F, 3, K) of the feet, in the world."""
+        places, slopes, rotations = legs
+        step = replace(step, sample=replace(step.sample, feet=places, slopes=slopes, rotations=rotations))
         pairs = [effect.errors(step, its) for (effect, _), its in zip(self.listed, self.sizes, strict=True)]
         feet = np.nan_to_num(np.concatenate([feet for _, feet in pairs], axis=2))
         return np.concatenate([inertial for inertial, _ in pairs], axis=1), step.R @ feet
@@ -335,7 +338,7 @@ class OdometryEffects(SystematicEffects):
 
     causes = CAUSES
 
-    def look(self, case: OdometryFit) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         for named in case.named:
             yield self._finding(case, named)
         shown = {(column.effect.name, column.joint) for named in case.named for column in named.columns}
@@ -366,7 +369,7 @@ class LegChannels(Check):
         recording, joints = case.recording, case.robot.joints
         closed = case.contacts.schedule(recording).closed
         lag = max(round(self.lag_s * recording.rate_hz), 1)
-        standing = np.lib.stride_tricks.sliding_window_view(closed, lag + 1, axis=0).all(axis=2)
+        standing = np.asarray(np.lib.stride_tricks.sliding_window_view(closed, lag + 1, axis=0).all(axis=2))
         first = np.flatnonzero(standing.sum(axis=1) > 1)
         first = first[:: -(-len(first) // self.most) or 1]
         if not len(first):
