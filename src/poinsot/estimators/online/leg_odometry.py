@@ -461,7 +461,7 @@ class LegOdometry(Method):
         feet, innovations, time, stopped = [], [], [], False
         slips, rejected, stood = np.zeros((3, samples[0].feet.shape[0]), dtype=int)
         feet_of = tuple(contact.frame for contact in problem.contacts.contacts)
-        turning = tuple(np.array(problem.robot.position_units)[problem.robot.actuated] == "rad")
+        turning = tuple((np.array(problem.robot.position_units)[problem.robot.actuated] == "rad").tolist())
         errors = OdometryErrors(
             Walker(problem.robot.joints, turning, feet_of), problem.accuracy, len(samples)
         )
