@@ -30,6 +30,8 @@ class Accuracy:
         clock_percent: rate of the clock.
         length_mm, length_percent: distance between joints, whichever is larger: drawings and tolerances.
         axis_deg: direction of a joint's axis.
+        unit_deg: orientation of an inertial unit: its seat and its housing.
+        unit_gain_percent: scale of an axis of a gyro or accelerometer: an uncalibrated one.
         eccentricity_deg: error of an encoder that repeats with each turn.
         elasticity_deg: deflection of a joint under its torque (rms).
         coupling_percent: motion of a joint with its neighbour's: belts and differentials.
@@ -58,6 +60,8 @@ class Accuracy:
     length_mm: NotNegative = 3.0
     length_percent: NotNegative = 0.5
     axis_deg: NotNegative = 0.3
+    unit_deg: NotNegative = 1.0
+    unit_gain_percent: NotNegative = 1.0
     eccentricity_deg: NotNegative = 0.15
     elasticity_deg: NotNegative = 0.1
     coupling_percent: NotNegative = 1.0

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..arrays import Vector
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
@@ -44,7 +43,7 @@ from .recordings import Recordings
 from .stale_samples import StaleSamples
 from .systematic import SystematicUncertainty
 from .tracking import FilterRun
-from .tracking_checks import RUN_CHECKS, Innovations
+from .tracking_checks import RUN_CHECKS
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
@@ -124,11 +123,6 @@ def diagnose_tracking(
         return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
     except PoinsotError as error:
         return examined(estimate, [Unchecked(what, str(error)), *found])
-
-
-def diagnose_innovations(estimate: Estimate, squares: Vector, rejected_part: float, gate: float) -> Diagnosis:
-    """Findings about a filter's estimate that need only its innovations; arguments as in `FilterRun`."""
-    return examined(estimate, list(Innovations().look_at(squares, rejected_part, gate)))
 
 
 def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:

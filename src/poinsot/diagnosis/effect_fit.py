@@ -429,9 +429,7 @@ class EffectFit:
         block = C[np.ix_(at, at)] * np.outer(widen, widen)
         x = self.joint[0][at]
         square = float(x @ np.linalg.solve(block + 1e-9 * np.diag(np.diag(block)), x))
-        p = float(special.gammaincc(len(at) / 2, square / 2))
-        # where p is below what a number can hold, the normal approximation
-        return float(-special.ndtri(p / 2)) if p > 1e-300 else float(np.sqrt(max(square - len(at), 0.0)))
+        return chi_square_as_normal(square, len(at))
 
     @cached_property
     def error(self) -> Vector:
@@ -481,6 +479,13 @@ class EffectFit:
         size = float(np.linalg.norm(x[self.places((column,))]))
         signed = float(x[largest]) if len(self.places((column,))) == 1 else size
         return Named(group, signed * column.size, std * column.size, size, z, gain, share)
+
+
+def chi_square_as_normal(square: float, degrees: int) -> float:
+    """Standard deviations of a normal variable that are as improbable as a chi-square."""
+    p = float(special.gammaincc(degrees / 2, square / 2))
+    # where p is below what a number can hold, the normal approximation
+    return float(-special.ndtri(p / 2)) if p > 1e-300 else float(np.sqrt(max(square - degrees, 0.0)))
 
 
 def certain(differences: Vector) -> float:

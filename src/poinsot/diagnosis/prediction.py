@@ -62,7 +62,7 @@ class SystematicEffects(Check):
         effect, unit = column.effect, column.effect.unit
         joints = listing([column.joint for column in named.columns], 8)
         size = f"{abs(named.value):.3g} +- {1.96 * named.std:.2g} {unit}"
-        place = joints if "oint {joint}" in effect.sentence else f"joint {joints}"
+        place = joints if "oint {joint}" in effect.sentence else f"{effect.place} {joints}".lstrip()
         where = "" if column.recording is None else f" in recording {column.recording + 1}"
         said = effect.sentence.format(joint=place, size=size)
         small = named.sizes < 1 and named.gain < self.matters

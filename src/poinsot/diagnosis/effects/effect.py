@@ -54,6 +54,7 @@ class Effect(ABC):
     Class variables:
         name: as in `EffectColumn`, for messages of developers. cause: cause of the finding that names it.
         sentence: says it, with `{joint}` and `{size}`, a text with unit and interval. unit: of sizes; "": in words.
+        place: what a place is, before its name in the sentence.
         unchecked: what remains unchecked where the data do not show it, with `{joint}`; "": it is not listed.
         of_model: whether it is a term that the model lacks, and not an error of the laboratory.
         together: whether it may affect all joints at once. named: whether the data may name it.
@@ -64,6 +65,7 @@ class Effect(ABC):
     cause: ClassVar[Cause]
     sentence: ClassVar[str]
     unit: ClassVar[str] = "%"
+    place: ClassVar[str] = "joint"
     unchecked: ClassVar[str] = ""
     of_model: ClassVar[bool] = False
     together: ClassVar[bool] = False

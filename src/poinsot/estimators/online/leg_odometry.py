@@ -35,16 +35,24 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Brief, Matrix, Vector
-from ...diagnosis import diagnose_innovations
+from ...accuracy import CAREFUL, Accuracy
+from ...arrays import Brief, JointSamples, Matrix, Vector
+from ...diagnosis import examined
+from ...diagnosis.case import samples_of
+from ...diagnosis.check import look_at
+from ...diagnosis.position_samples import LostSamples, PositionJumps
+from ...diagnosis.tracking_checks import Innovations
 from ...estimate import (
     NARROWED,
+    Diagnosis,
     Direction,
     Estimate,
     EstimatedParameters,
+    Finding,
     Provenance,
     Status,
     Uncertainty,
+    Unchecked,
 )
 from ...estimate.fit import fit_of
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
@@ -59,6 +67,15 @@ from ...recording import Recording
 from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .filter import Gate
+from .odometry_effects import (
+    LegChannels,
+    OdometryEffects,
+    OdometryErrors,
+    OdometryFit,
+    SlippingFeet,
+    Slips,
+    Walker,
+)
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 """Of the base: place and quaternion in the world, velocities in the axes of the base."""
@@ -67,6 +84,10 @@ UNITS = ("m", "rad", "m/s", "rad/s", "m/s^2")
 """Of the parameters: place and rotation vector in the world, velocity in the axes of the base, biases."""
 ROTATION, VELOCITY, POSITION, BIASES = slice(0, 3), slice(3, 6), slice(6, 9), slice(-6, None)
 """Rows of xi_R, xi_v, xi_p and zeta in a covariance; those of the feet are between."""
+
+
+SMOOTHED_S = 0.2
+"""Window of a cubic over which encoders are smoothed for the columns of effects [s]: a step of a leg takes as long."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +129,47 @@ class OdometryBelief(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class StepSlopes(Brief):
+    """How errors of readings move a step of the filter.
+
+    Args:
+        last, sample: before and after the step. F: (d, d) slopes of its errors by those before. G: (d, 6) by errors of
+            the inertial readings. H, K, S: (m, d), (d, m), (m, m) of its update, z: (m,) innovation in the world.
+        R: (3, 3) orientation before the update. read, used, dropped, new: numbers of feet that were read, that were
+            used, that did not stand before this sample, and that touched down.
+        velocity: (3,) of the unit in the world. bias: (6,) of its readings. gravity: (3,).
+    """
+
+    last: OdometrySample
+    sample: OdometrySample
+    F: Matrix
+    G: Matrix
+    H: Matrix
+    K: Matrix
+    S: Matrix
+    R: Matrix
+    z: Vector
+    read: np.ndarray
+    used: np.ndarray
+    dropped: np.ndarray
+    new: np.ndarray
+    velocity: Vector
+    bias: Vector
+    gravity: Vector
+
+    @property
+    def slipped(self) -> np.ndarray:
+        """Numbers of feet that touched down without having been lifted."""
+        stood = self.last.closed & np.isfinite(self.last.feet).all(axis=1)
+        return self.new[stood[self.new]]
+
+    @property
+    def inertial(self) -> Vector:
+        """(6,) mean of the readings at both ends, less their biases."""
+        return 0.5 * (self.last.inertial + self.sample.inertial) - self.bias
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LegOdometryProblem(Brief):
     """Follow the base of a legged robot through a recording, from the origin on.
 
@@ -115,7 +177,7 @@ class LegOdometryProblem(Brief):
         robot: with a floating base.
         recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
         contacts: feet, and how the recording says when they touch the ground.
-        name: of the recording.
+        name: of the recording. accuracy: errors that the laboratory may have made.
 
     Raises:
         InvalidMethod: if the robot has no floating base.
@@ -125,6 +187,7 @@ class LegOdometryProblem(Brief):
     recording: Recording
     contacts: ContactDetection
     name: str = ""
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if not self.robot.floating_base:
@@ -147,26 +210,48 @@ class LegOdometryProblem(Brief):
         if not len(begun):
             raise InvalidSignals("at no sample of the recording both gyro and accelerometer were read")
         encoders = np.stack([recording.readings(f"position.{joint}") for joint in robot.joints], axis=1)
-        q, still = np.tile(robot.neutral, (len(recording), 1)), np.zeros((len(recording), robot.model.nv))
+        feet, T_bu = self.legs(encoders, units[0])
+        y, slopes, turned = feet
+        radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
+        of_feet = y, slopes, turned, self.contacts.schedule(recording).closed
+        rolling = np.tile(radii, (len(recording), 1))
+        rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
+        return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
+
+    def legs(self, encoders: JointSamples, unit_name: str) -> tuple[tuple[np.ndarray, ...], Matrix]:
+        """(T, F, 3) places of the feet in the unit's frame, (T, F, 3, n) their slopes by encoders and (T, F, 3, 3)
+        orientations of their links; (4, 4) place of the unit in the base.
+        """
+        robot, contacts = self.robot, self.contacts.contacts
+        q, still = np.tile(robot.neutral, (len(encoders), 1)), np.zeros((len(encoders), robot.model.nv))
         first, turning = (column[robot.actuated] for column in robot.coordinates)
         positions = robot.train.joint_positions(encoders)
         q[:, first] = np.where(turning, np.cos(positions), positions)
         q[:, first[turning] + 1] = np.sin(positions[:, turning])
-        names = (units[0], *(contact.frame for contact in contacts))
+        names = (unit_name, *(contact.frame for contact in contacts))
         frames = MotionTerms(robot).frames(names, q, still, still, jacobians=True)
         unit, *feet = (frames[name] for name in names)
         if unit.by.jacobian[:, :, robot.actuated].any():
-            raise InvalidSignals(f"the inertial unit {units[0]!r} must be on the base, not behind a joint")
+            raise InvalidSignals(f"the inertial unit {unit_name!r} must be on the base, not behind a joint")
         T_bu = np.eye(4)
         T_bu[:3, :3], T_bu[:3, 3] = R, p = unit.rotation[0], unit.position[0]
         y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
         turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
         J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
-        radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
-        of_feet = y, J @ robot.train.velocity_map, turned, self.contacts.schedule(recording).closed
-        rolling = np.tile(radii, (len(recording), 1))
-        rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
-        return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
+        return (y, J @ robot.train.velocity_map, turned), T_bu
+
+    @cached_property
+    def smooth(self) -> list[tuple[np.ndarray, ...]]:
+        """`legs` of each of `samples` without the noise of encoders, which the innovations contain too."""
+        recording = self.recording
+        unit = next(frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer"))
+        encoders = np.stack([recording.filled(f"position.{joint}") for joint in self.robot.joints], axis=1)
+        window = min(round(SMOOTHED_S * recording.rate_hz) // 2 * 2 + 1, (len(encoders) - 1) // 2 * 2 + 1)
+        if window > 3:
+            from scipy.signal import savgol_filter  # SciPy is slow to import
+
+            encoders = savgol_filter(encoders, window, 3, axis=0)
+        return list(zip(*self.legs(encoders, unit)[0], strict=True))[-len(self.samples[0]) :]
 
 
 @dataclass(frozen=True)
@@ -228,6 +313,12 @@ class LegOdometry(Method):
 
     def predict(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
         """The belief at the time of a sample, by what the inertial unit read then and before."""
+        return self._predicted(belief, sample)[0]
+
+    def _predicted(
+        self, belief: OdometryBelief, sample: OdometrySample
+    ) -> tuple[OdometryBelief, Matrix, Matrix]:
+        """`predict`, and the slopes of its errors by those before it, F, and by errors of both readings, G."""
         last, R, dt = belief.sample, belief.X[:, :3], sample.time - belief.sample.time
         w, a = np.split(0.5 * (last.inertial + sample.inertial) - belief.bias, 2)
         G0, G1, G2 = gammas(w * dt)
@@ -243,7 +334,6 @@ class LegOdometry(Method):
         X[:2, 5:] -= along * (X[:2, 3:4] - belief.X[:2, 3:4])
         before, after = ((reading.inertial - belief.bias)[3:] for reading in (last, sample))
         X[2, 5:] -= normal * (X[2, :3] @ after - R[2] @ before)
-        # slopes of the errors after the step by those before it, F, and by errors of both readings, G
         d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
         F, G, e, bent = np.eye(d), np.zeros((d, 6)), -dt * R_m, skew(R_m @ a) @ R_m
         F[VELOCITY, ROTATION], F[POSITION, ROTATION] = dt * turns, 0.5 * dt**2 * turns
@@ -263,20 +353,33 @@ class LegOdometry(Method):
         creep = np.outer([x, y, 0.0], [x, y, 0.0]) + np.diag([0.0, 0.0, z * z])
         P[9:-6, 9:-6] += np.kron(together + alone * np.eye(len(sample.feet)), creep)
         belief = replace(belief, X=X, covariance=P, sample=sample)
-        return _with_standing(belief, belief.standing & sample.closed)
+        return _with_standing(belief, belief.standing & sample.closed), F, G
 
     def update(self, belief: OdometryBelief, sample: OdometrySample) -> tuple[OdometryBelief, Innovation]:
         """The belief after a later sample, and the innovation of its feet.
 
         A sample without readings of the inertial unit is left out: the next one is predicted from the one before.
         """
+        return self.step(belief, sample)[:2]
+
+    def step(
+        self, belief: OdometryBelief, sample: OdometrySample
+    ) -> tuple[OdometryBelief, Innovation, StepSlopes | None]:
+        """`update`, and its slopes; None of a sample that was left out."""
         is_later = sample.time > belief.sample.time
         if not (is_later and np.isfinite(sample.inertial).all()):
-            return belief, Innovation(SampleVerdict.unusable if is_later else SampleVerdict.late, np.nan, 0)
-        belief = self.predict(belief, sample)
+            verdict = SampleVerdict.unusable if is_later else SampleVerdict.late
+            return belief, Innovation(verdict, np.nan, 0), None
+        last, bias = belief.sample, belief.bias
+        belief, F, G = self._predicted(belief, sample)
         predicted = np.full(sample.feet.shape, np.nan)
         read = np.flatnonzero(belief.standing & np.isfinite(sample.feet).all(axis=1))
-        R, P, away = belief.X[:, :3], belief.covariance, (belief.X[:, 5 + read] - belief.X[:, 4:5]).T
+        R, v, P, away = (
+            belief.X[:, :3],
+            belief.X[:, 3],
+            belief.covariance,
+            (belief.X[:, 5 + read] - belief.X[:, 4:5]).T,
+        )
         predicted[read], z = away @ R, sample.feet[read] @ R.T - away
         H = np.zeros((3 * len(read), len(P)))
         H[:, POSITION] = np.tile(-np.eye(3), (len(read), 1))
@@ -301,7 +404,13 @@ class LegOdometry(Method):
             belief = _with_standing(belief, belief.standing & (rejections <= self.gate.patience))
         square = float(z @ np.linalg.solve(S, z)) if len(z) else np.nan
         verdict = SampleVerdict.gated if rejected.any() else SampleVerdict.accepted
-        return self._with_feet(belief, sample), Innovation(verdict, square, len(z), predicted=predicted)
+        dropped, used = np.flatnonzero(~belief.standing), read[~rejected[read]]
+        belief = self._with_feet(belief, sample)
+        new = dropped[belief.standing[dropped]]
+        standing = read, used, dropped, new
+        motion = v, bias, np.array(self.gravity)
+        slopes = StepSlopes(last, sample, F, G, H, K, S, R, z, *standing, *motion)
+        return belief, Innovation(verdict, square, len(z), predicted=predicted), slopes
 
     def carried_to(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
         """The belief at the time of a sample that `update` left out, by the unit's last reading; else the same."""
@@ -350,6 +459,12 @@ class LegOdometry(Method):
         R = turning_z_to(samples[0].inertial[3:]).T
         belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
         feet, innovations, time, stopped = [], [], [], False
+        slips, rejected, stood = np.zeros((3, samples[0].feet.shape[0]), dtype=int)
+        feet_of = tuple(contact.frame for contact in problem.contacts.contacts)
+        turning = tuple((np.array(problem.robot.position_units)[problem.robot.actuated] == "rad").tolist())
+        errors = OdometryErrors(
+            Walker(problem.robot.joints, turning, feet_of), problem.accuracy, len(samples)
+        )
         for number, sample in enumerate(samples[1:]):
             stopped = stop_requested(stop)
             if stopped:
@@ -357,7 +472,12 @@ class LegOdometry(Method):
             if number % 500 == 0:
                 done = number / len(samples)
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
-            belief, innovation = self.update(belief, sample)
+            belief, innovation, slopes = self.step(belief, sample)
+            if slopes is not None:
+                errors.add(slopes, problem.smooth[number], problem.smooth[number + 1])
+                slips[slopes.slipped] += 1
+                stood[slopes.read] += 1
+                rejected[np.setdiff1d(slopes.read, slopes.used)] += 1
             if on_sample is not None:
                 state, P = base_of(self.carried_to(belief, sample), T_bu, self.inertial_noise[0])
                 base = dict(zip(STATE, np.split(state, [3, 7, 10]), strict=True))
@@ -372,9 +492,14 @@ class LegOdometry(Method):
         if not rows.any():
             raise NotIdentifiable("no foot stood at two samples: look at columns of contacts and encoders")
         state, P = base_of(belief, T_bu, self.inertial_noise[0])
-        std = np.sqrt(np.diag(P))
+        std, effects = np.sqrt(np.diag(P)), errors.fit(belief.covariance)
+        if effects is not None:
+            wider = replace(belief, covariance=belief.covariance + effects.of_belief)
+            P = base_of(wider, T_bu, self.inertial_noise[0])[1]
         # place and heading are relative to the start
         known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
+        replay = Replay(problem, self)
+        slipping = Slips(feet_of, slips, rejected / np.maximum(stood, 1))
         squares = np.array([innovation.square for innovation in innovations]) / np.maximum(rows, 1)
         gated = np.mean([innovation.verdict is SampleVerdict.gated for innovation in innovations])
         chance = 1.0 if self.gate is None else 1 - self.gate.confidence
@@ -382,7 +507,6 @@ class LegOdometry(Method):
         labels = tuple(f"{kind}.{axis}" for kind in KINDS for axis in XYZ)
         turned = log(from_quaternion(state[None, 3:7]))[0]
         values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
-        feet_of = [contact.frame for contact in problem.contacts.contacts]
         channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
             labels, units, (problem.robot.bodies[0],) * 15, kinds, values, labels, known, Uncertainty(P),
@@ -396,11 +520,35 @@ class LegOdometry(Method):
             Status.interrupted if stopped else Status.solved if known.all() else Status.partly,
             float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))), int(rows.sum()), fit,
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
-            problem=Replay(problem, self),
+            problem=replay,
             described=problem.robot.described,
-            examiner=partial(diagnose_innovations, squares=squares, rejected_part=float(gated), gate=chance),
+            examiner=partial(
+                examine, squares=squares, rejected_part=float(gated), gate=chance, effects=effects, slips=slipping,
+                replay=replay,
+            ),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip
+
+
+def examine(
+    estimate: Estimate,
+    squares: Vector,
+    rejected_part: float,
+    gate: float,
+    effects: OdometryFit | None,
+    slips: Slips,
+    replay: Replay,
+) -> Diagnosis:
+    """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
+    found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
+    for check in (LostSamples(), PositionJumps()):
+        found += check.look_at(samples_of(replay.problem.recording), "the recording")
+    channels = LegChannels(replay.method.position_noise, replay.method.foot_walk)
+    found += look_at(replay.problem, [channels])
+    found += look_at(slips, [SlippingFeet()])
+    if effects is not None:
+        found += look_at(effects, [OdometryEffects()])
+    return examined(estimate, found)
 
 
 def base_of(belief: OdometryBelief, T_bu: Matrix, gyro_noise: float) -> tuple[Vector, Matrix]:

@@ -70,7 +70,7 @@ METHODS = MappingProxyType(
             HERE + "leg_odometry:LegOdometryMethod",
             (".estimators.online.leg_odometry:LegOdometry",),
             without=("gravity",),
-            tables=("contacts",),
+            tables=("contacts", "accuracy"),
             takes=AS_READ,
             floating_base=True,
             sections=("effort",),

@@ -43,7 +43,9 @@ class LegOdometryMethod(OnlineMethod):
         (run,) = job.project.runs(robot, job.data_dir)
         contacts = contacts_of(job.settings.contacts, run)
         assert contacts is not None
-        return LegOdometryProblem(robot, prepared(job.settings, run), contacts, run.name)
+        return LegOdometryProblem(
+            robot, prepared(job.settings, run), contacts, run.name, job.settings.accuracy.value()
+        )
 
     def prepare(self, job: Job) -> tuple[str, ...]:
         _ = self.problem(job).samples
