@@ -403,7 +403,7 @@ class DropSimulation(SolvedMotion):
     drag: tuple[float, float]
     friction: float
     mass: float | None
-    opposes_slip_before: bool
+    opposes_slip_before: bool = False
 
     def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
         """theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its

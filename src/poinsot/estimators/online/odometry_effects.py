@@ -159,7 +159,7 @@ class FootPlace(OdometryEffect):
         return np.zeros((6, 3 * F)), moved.reshape(F, 3, 3 * F)
 
 
-class ClockRate(OdometryEffect):
+class OdometryClock(OdometryEffect):
     """Where a second of the clock lasts longer, turns grow with it, and displacements with its square."""
 
     name, cause = "clock", CLOCK
@@ -222,7 +222,7 @@ EFFECTS: tuple[OdometryEffect, ...] = (
     UnitTurned(),
     UnitScale(),
     FootPlace(),
-    ClockRate(),
+    OdometryClock(),
 )
 CAUSES = tuple(effect.cause for effect in EFFECTS)
 
