@@ -54,8 +54,7 @@ class SystematicEffects(Check):
         for named in fit.named:
             if named.columns[0].effect.cause.name != known:
                 yield self._finding(case, named)
-        shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
-        yield from self._unchecked(fit, shown)
+        yield from self._unchecked(fit)
 
     def _finding(self, case: Any, named: Named) -> Finding:
         column = named.columns[0]
@@ -82,8 +81,9 @@ class SystematicEffects(Check):
             evidence=named.z,
         )
 
-    def _unchecked(self, fit: EffectFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
+    def _unchecked(self, fit: EffectFit) -> Iterator[Unchecked]:
         """Effects of the laboratory that the data hardly determine: how large they may be, and what that does."""
+        shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
         x, variance = fit.joint[0], fit.posterior[0]
         for column, place in zip(fit.columns, fit.slices, strict=True):
             effect = column.effect

@@ -75,6 +75,7 @@ from .odometry_effects import (
     SlippingFeet,
     Slips,
     Walker,
+    rows_of,
 )
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
@@ -201,24 +202,34 @@ class LegOdometryProblem(Brief):
             InvalidSignals: if the recording lacks a channel, or the unit is not on the base.
         """
         robot, contacts, recording = self.robot, self.contacts.contacts, self.recording
-        units = [frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer")]
-        if len(units) != 1:
-            raise InvalidSignals("leg odometry needs gyro and accelerometer at one frame: name their columns")
-        axes = [f"{quantity}.{units[0]}.{axis}" for quantity in ("gyro", "accelerometer") for axis in XYZ]
+        axes = [f"{quantity}.{self.unit}.{axis}" for quantity in ("gyro", "accelerometer") for axis in XYZ]
         inertial = np.stack([recording.readings(name) for name in axes], axis=1)
         begun = np.flatnonzero(np.isfinite(inertial).all(axis=1))
         if not len(begun):
             raise InvalidSignals("at no sample of the recording both gyro and accelerometer were read")
         encoders = np.stack([recording.readings(f"position.{joint}") for joint in robot.joints], axis=1)
-        feet, T_bu = self.legs(encoders, units[0])
-        y, slopes, turned = feet
+        (y, slopes, turned), T_bu = self.legs(encoders)
         radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
         of_feet = y, slopes, turned, self.contacts.schedule(recording).closed
         rolling = np.tile(radii, (len(recording), 1))
         rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
         return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
 
-    def legs(self, encoders: JointSamples, unit_name: str) -> tuple[tuple[np.ndarray, ...], Matrix]:
+    @cached_property
+    def unit(self) -> str:
+        """The frame of the inertial unit; `InvalidSignals` if there is not exactly one."""
+        frames = self.recording.frames
+        units = [frame for frame in frames("gyro") if frame in frames("accelerometer")]
+        if len(units) != 1:
+            raise InvalidSignals("leg odometry needs gyro and accelerometer at one frame: name their columns")
+        return units[0]
+
+    @cached_property
+    def filled_encoders(self) -> JointSamples:
+        """(T, n) without gaps."""
+        return np.stack([self.recording.filled(f"position.{joint}") for joint in self.robot.joints], axis=1)
+
+    def legs(self, encoders: JointSamples) -> tuple[tuple[np.ndarray, ...], Matrix]:
         """(T, F, 3) places of the feet in the unit's frame, (T, F, 3, n) their slopes by encoders and (T, F, 3, 3)
         orientations of their links; (4, 4) place of the unit in the base.
         """
@@ -228,11 +239,11 @@ class LegOdometryProblem(Brief):
         positions = robot.train.joint_positions(encoders)
         q[:, first] = np.where(turning, np.cos(positions), positions)
         q[:, first[turning] + 1] = np.sin(positions[:, turning])
-        names = (unit_name, *(contact.frame for contact in contacts))
+        names = (self.unit, *(contact.frame for contact in contacts))
         frames = MotionTerms(robot).frames(names, q, still, still, jacobians=True)
         unit, *feet = (frames[name] for name in names)
         if unit.by.jacobian[:, :, robot.actuated].any():
-            raise InvalidSignals(f"the inertial unit {unit_name!r} must be on the base, not behind a joint")
+            raise InvalidSignals(f"the inertial unit {self.unit!r} must be on the base, not behind a joint")
         T_bu = np.eye(4)
         T_bu[:3, :3], T_bu[:3, 3] = R, p = unit.rotation[0], unit.position[0]
         y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
@@ -243,15 +254,15 @@ class LegOdometryProblem(Brief):
     @cached_property
     def smooth(self) -> list[tuple[np.ndarray, ...]]:
         """`legs` of each of `samples` without the noise of encoders, which the innovations contain too."""
-        recording = self.recording
-        unit = next(frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer"))
-        encoders = np.stack([recording.filled(f"position.{joint}") for joint in self.robot.joints], axis=1)
-        window = min(round(SMOOTHED_S * recording.rate_hz) // 2 * 2 + 1, (len(encoders) - 1) // 2 * 2 + 1)
+        encoders = self.filled_encoders
+        window = min(
+            round(SMOOTHED_S * self.recording.rate_hz) // 2 * 2 + 1, (len(encoders) - 1) // 2 * 2 + 1
+        )
         if window > 3:
             from scipy.signal import savgol_filter  # SciPy is slow to import
 
             encoders = savgol_filter(encoders, window, 3, axis=0)
-        return list(zip(*self.legs(encoders, unit)[0], strict=True))[-len(self.samples[0]) :]
+        return list(zip(*self.legs(encoders)[0], strict=True))[-len(self.samples[0]) :]
 
 
 @dataclass(frozen=True)
@@ -383,7 +394,7 @@ class LegOdometry(Method):
         predicted[read], z = away @ R, sample.feet[read] @ R.T - away
         H = np.zeros((3 * len(read), len(P)))
         H[:, POSITION] = np.tile(-np.eye(3), (len(read), 1))
-        H[np.arange(len(H)), _rows(read)] = 1.0
+        H[np.arange(len(H)), rows_of(read)] = 1.0
         N = self._encoder_noise(R, sample, read)
         S, rejected = H @ P @ H.T + N, np.zeros(len(belief.standing), dtype=bool)
         if self.gate is not None:
@@ -423,7 +434,7 @@ class LegOdometry(Method):
         new = np.flatnonzero(sample.closed & ~belief.standing & np.isfinite(sample.feet).all(axis=1))
         if not len(new):
             return belief
-        A, X, rows = np.eye(len(belief.covariance)), belief.X.copy(), _rows(new)
+        A, X, rows = np.eye(len(belief.covariance)), belief.X.copy(), rows_of(new)
         R = X[:, :3]
         A[rows] = np.tile(A[POSITION], (len(new), 1))
         X[:, 5 + new] = X[:, 4:5] + R @ sample.feet[new].T
@@ -474,7 +485,8 @@ class LegOdometry(Method):
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
             belief, innovation, slopes = self.step(belief, sample)
             if slopes is not None:
-                errors.add(slopes, problem.smooth[number], problem.smooth[number + 1])
+                if errors.K:
+                    errors.add(slopes, problem.smooth[number], problem.smooth[number + 1])
                 slips[slopes.slipped] += 1
                 stood[slopes.read] += 1
                 rejected[np.setdiff1d(slopes.read, slopes.used)] += 1
@@ -541,8 +553,9 @@ def examine(
 ) -> Diagnosis:
     """Findings about an estimate; `squares`, `rejected_part`, `gate`: as of `FilterRun`."""
     found: list[Finding | Unchecked] = list(Innovations().look_at(squares, rejected_part, gate))
+    samples = samples_of(replay.problem.recording)
     for check in (LostSamples(), PositionJumps()):
-        found += check.look_at(samples_of(replay.problem.recording), "the recording")
+        found += check.look_at(samples, "the recording")
     channels = LegChannels(replay.method.position_noise, replay.method.foot_walk)
     found += look_at(replay.problem, [channels])
     found += look_at(slips, [SlippingFeet()])
@@ -583,13 +596,8 @@ def gammas(phi: Vector) -> tuple[Matrix, Matrix, Matrix]:
     return one + a * S + b * S2, one + b * S + c * S2, 0.5 * one + c * S + d * S2
 
 
-def _rows(feet: np.ndarray) -> np.ndarray:
-    """(3 f,) rows of xi_d of these feet in a covariance."""
-    return (9 + 3 * feet[:, None] + np.arange(3)).ravel()
-
-
 def _with_standing(belief: OdometryBelief, standing: np.ndarray) -> OdometryBelief:
     """The belief with these feet (F,), less than before."""
-    P, rows = belief.covariance.copy(), _rows(np.flatnonzero(~standing))
+    P, rows = belief.covariance.copy(), rows_of(np.flatnonzero(~standing))
     P[rows], P[:, rows] = 0.0, 0.0
     return replace(belief, covariance=P, standing=standing)

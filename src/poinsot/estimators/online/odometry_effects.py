@@ -276,8 +276,6 @@ class OdometryErrors:
 
     def add(self, step: StepSlopes, before: tuple[np.ndarray, ...], now: tuple[np.ndarray, ...]) -> None:
         """`before`, `now`: places, slopes and orientations of the feet as of `OdometrySample`, without noise."""
-        if not self.K:
-            return
         if not self.count:
             # feet that stand at the start, where the unit was turned by less
             dt = step.sample.time - step.last.time
@@ -285,7 +283,7 @@ class OdometryErrors:
             self.M[9:-6] = -self._errors(replace(step, R=R), before)[1].reshape(-1, self.K)
         u, y = self._errors(step, now)
         M = step.F @ self.M + step.G @ u
-        M[_rows(step.dropped)] = 0.0
+        M[rows_of(step.dropped)] = 0.0
         if self.count % self.every == 0:
             self.rows.append(np.zeros((3 * self.F, 1 + self.K)))
         self.count += 1
@@ -293,10 +291,10 @@ class OdometryErrors:
             shift = step.H @ M + y[step.used].reshape(-1, self.K)
             white = np.linalg.solve(np.linalg.cholesky(step.S), np.column_stack([step.z, shift]))
             # sums of neighbours over the root of their number: white noise keeps its variance
-            self.rows[-1][_rows(step.used) - 9] += white / np.sqrt(self.every)
+            self.rows[-1][rows_of(step.used) - 9] += white / np.sqrt(self.every)
             M -= step.K @ shift
         if len(step.new):
-            M[_rows(step.new)] = np.tile(M[6:9], (len(step.new), 1)) - y[step.new].reshape(-1, self.K)
+            M[rows_of(step.new)] = np.tile(M[6:9], (len(step.new), 1)) - y[step.new].reshape(-1, self.K)
         self.M = M
 
     def _errors(self, step: StepSlopes, legs: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -341,11 +339,11 @@ class OdometryEffects(SystematicEffects):
     def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         for named in case.named:
             yield self._finding(case, named)
-        shown = {(column.effect.name, column.joint) for named in case.named for column in named.columns}
-        yield from self._unchecked(case, shown)
+        yield from self._unchecked(case)
 
 
-def _rows(feet: np.ndarray) -> np.ndarray:
+def rows_of(feet: np.ndarray) -> np.ndarray:
+    """(3 f,) rows of xi_d of these feet in a covariance."""
     return (9 + 3 * feet[:, None] + np.arange(3)).ravel()
 
 
@@ -374,16 +372,12 @@ class LegChannels(Check):
         first = first[:: -(-len(first) // self.most) or 1]
         if not len(first):
             return
-        standing, encoders = (
-            standing[first],
-            np.stack([recording.filled(f"position.{joint}") for joint in joints], axis=1),
-        )
-        unit = next(frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer"))
+        standing, encoders = standing[first], case.filled_encoders
         encoders = np.concatenate([encoders[first], encoders[first + lag]])
 
         def changes(q: JointSamples) -> tuple[np.ndarray, np.ndarray]:
             """Changes of distances between feet that stand, and their variance by the noise stated."""
-            (y, J, _), _ = case.legs(q, unit)
+            (y, J, _), _ = case.legs(q)
             found, variances = [], []
             for i, j in combinations(range(y.shape[1]), 2):
                 both = standing[:, i] & standing[:, j]

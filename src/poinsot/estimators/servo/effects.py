@@ -23,11 +23,9 @@ from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.efforts import GAIN_CHANGE
 from ...diagnosis.effects.friction import WARMING
-from ...diagnosis.effects.geometry import GRAVITY, ZERO
+from ...diagnosis.effects.geometry import DEGREE, GRAVITY, ZERO
 from ...diagnosis.parameters import DescribedBodies
 from .simulated import SimulatedMotions
-
-DEGREE = np.pi / 180
 
 
 class ServoZero(Effect):

@@ -295,8 +295,7 @@ class ServoEffects(SystematicEffects):
             # what a linearization at another point leaves looks like further effects
             yield replace(finding, severity=Severity.note) if beyond else finding
             beyond |= named.sizes > self.grave
-        shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
-        yield from self._unchecked(fit, shown)
+        yield from self._unchecked(fit)
         yield from self._prediction(fit, at)
 
     def _prediction(self, fit: EffectFit, at: SimulatedMotions) -> Iterator[Finding]:

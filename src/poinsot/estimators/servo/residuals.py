@@ -19,10 +19,11 @@ import numpy as np
 from ...arrays import Vector
 from ...diagnosis import Check
 from ...diagnosis.disturbance import Disturbance
+from ...diagnosis.effect_fit import NORMAL_MEDIAN
 from ...diagnosis.position_samples import PositionJumps
 from ...estimate import Finding, Severity
 from .case import Case
-from .simulated import NORMAL_MEDIAN, SimulatedMotions, outlying
+from .simulated import SimulatedMotions, outlying
 
 
 class OutlyingReadings(Check):
@@ -68,7 +69,7 @@ class Stretches:
 
     Class variables:
         rounds: of leaving out and estimating again. most: part of the rows that may be left out.
-        shortest_s, settles_s: shortest stretch, and what is left out at either side of it [s].
+        shortest_s: least duration of a stretch [s]. settles_s: margin left out before and after it [s].
     """
 
     at: SimulatedMotions

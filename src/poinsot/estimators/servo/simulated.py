@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Vector
+from ...diagnosis.effect_fit import NORMAL_MEDIAN
 from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import ActuatorRollout, JointLoad, roll_out
 from ...parameters import Normal
@@ -16,9 +17,6 @@ from .intervals import combined
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Actuators
 from .search import GroupProblem, JointRecording
-
-NORMAL_MEDIAN = 0.6744897501960817
-"""Median of |x| for a standard normal x."""
 
 MOST_ROWS = 4000
 """Rows of all recordings together; more of them do not change which effects are named."""
