@@ -16,6 +16,7 @@ from ..signals.signals import Signals
 from .case import joints_of, mapped, recordings_of
 from .corrections import LARGEST_S, Nuisance, best_differences, differences, longest_delay
 from .effects.efforts import DELAY
+from .effects.friction import LateReversal
 from .examination import Examination
 from .explanations import UNMOVED, Candidate, Explained, Explanation, severity_of
 
@@ -46,6 +47,7 @@ class TorqueDelay(Explanation):
             finding=self._finding,
             step=min(0.2 / rate, 1e-3),
             matters=self.warning_deg / 360 / case.highest_hz,
+            rivals=(LateReversal.name,),
         )
         yield together
         for k, joint in enumerate(joints if len(joints) > 1 else ()):

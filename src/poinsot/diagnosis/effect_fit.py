@@ -82,8 +82,9 @@ class Named:
     """An effect that the data show.
 
     Args:
-        columns: of one effect, at one place, or at all joints. value, std: size in the effect's unit, and its standard
-            deviation. sizes: standard deviations of the prior. z: significance.
+        columns: of one effect, at one place, or at the joints that certainly show it, the most certain first.
+        value, std: size of the first in the effect's unit, and its standard deviation. sizes: stds of the
+            prior of the largest. z: significance.
         gain: part of the held-out squared error that it removes from what was left. share: of what all effects remove.
     """
 
@@ -472,13 +473,20 @@ class EffectFit:
         information[chosen[chosen >= self.b]] *= WIDE
         x, H = self.solve(self.everything, information=information)
         at = self.places(group)
-        largest = at[np.argmax(np.abs(x[at]))]
-        column = group[int(np.argmax([largest in self.places((column,)) for column in group]))]
         widen = np.sqrt(self.posterior[0][at] / np.maximum(np.diag(np.linalg.inv(self.joint[1]))[at], 1e-300))
-        std = float(np.sqrt(np.linalg.inv(H)[largest, largest]) * widen.max())
-        size = float(np.linalg.norm(x[self.places((column,))]))
-        signed = float(x[largest]) if len(self.places((column,))) == 1 else size
-        return Named(group, signed * column.size, std * column.size, size, z, gain, share)
+        stds = np.sqrt(np.diag(np.linalg.inv(H))) * widen.max()
+        rows = []
+        for column in group:
+            its = self.places((column,))
+            value = float(x[its[0]]) if len(its) == 1 else float(np.linalg.norm(x[its]))
+            rows.append((column, value, float(stds[its[np.argmax(np.abs(x[its]))]])))
+        rows.sort(key=lambda row: -abs(row[1]) / row[2])
+        shown = [column for column, value, std in rows if abs(value) > NORMAL_95 * std] or [
+            row[0] for row in rows
+        ]
+        column, value, std = rows[0]
+        largest = max(abs(value) for column, value, _ in rows if column in shown)
+        return Named(tuple(shown), value * column.size, std * column.size, largest, z, gain, share)
 
 
 def chi_square_as_normal(square: float, degrees: int) -> float:

@@ -57,6 +57,7 @@ class Candidate:
         motion: key of the change of the motion, shared by candidates that change it alike; None: it is not shared.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
         recording: index of the only recording that it changes, from 0; None: all.
+        rivals: names of effects that look alike: it must predict better than they do.
     """
 
     cause: Cause
@@ -71,6 +72,7 @@ class Candidate:
     motion: Hashable = None
     column: Callable[[Solved], np.ndarray] | None = None
     recording: int | None = None
+    rivals: tuple[str, ...] = ()
 
     @property
     def zero(self) -> Vector:
@@ -141,6 +143,7 @@ class Alignment(Check):
         margin: log-likelihood by which a defect must explain better than none. exp(-12) is 1 in 160 000: a hundred
             candidates per recording stay below 1 in 1000.
         ambiguous: difference of log-likelihood below which two explanations cannot be distinguished.
+        alike: difference below which the data do not prefer either.
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
         explains: part of the squared residuals of some joint that a defect must explain: a change that leaves residuals
             unchanged is not the defect, however certain its value.
@@ -156,6 +159,7 @@ class Alignment(Check):
     explanations: tuple[Explanation, ...]
     margin = 12.0
     ambiguous = 6.0
+    alike = 0.5
     significant = 4.0
     explains = 0.1
     effect = 0.02
@@ -228,6 +232,10 @@ class Alignment(Check):
             return True
         fit = case.systematic
         before, after = fit.error / fit.rows_in, fit.held_out_of(explained.solved)
+        rivals = [column for column in fit.columns if column.effect.name in explained.candidate.rivals]
+        if rivals:
+            rival = fit.held_out(np.concatenate([fit.own, fit.places(rivals)])) / fit.rows_in
+            before = min(before, rival, key=np.sum)
         above = float(np.mean(before)) - float(np.mean((fit.noise / fit.sigma) ** 2))
         count = min(len(before), len(after))
         removed, ratio = before[:count] - after[:count], np.log(before[:count] / after[:count])
@@ -255,9 +263,11 @@ class Alignment(Check):
             for explained in tried
             if (finding := self._finding(case, explained)) is not None
         ]
-        found.sort(key=lambda pair: -pair[0].gain)
         if not found:
             return
+        # of candidates that nothing distinguishes, the first that was tried
+        first = max(explained.gain for explained, _ in found) - self.alike
+        found.sort(key=lambda pair: (pair[0].gain < first, -pair[0].gain if pair[0].gain < first else 0.0))
         best = found[0][0]
         case.explained.append(best)
         names: set[str] = set()
@@ -267,6 +277,15 @@ class Alignment(Check):
                 continue
             names.add(finding.cause)
             message = finding.message
+            others = [
+                other.message.partition(":")[0]
+                for rival, other in found
+                if other.cause == finding.cause
+                and rival is not explained
+                and rival.gain > explained.gain - self.ambiguous
+            ]
+            if others:
+                message += f" The data hardly distinguish this from another place: {'; '.join(others[:3])}."
             if explained is not best:
                 message += f" The data hardly distinguish this from {best.candidate.cause.name}."
             yield replace(finding, message=message)

@@ -28,8 +28,9 @@ class SystematicEffects(Check):
     """Effects that the data show, and the size that others may have.
 
     Class variables:
-        grave, explains: standard deviations of the prior, and the part of what all effects remove, from which an effect
-            is an error: no laboratory errs by four times what a careful one does.
+        grave, explains: standard deviations of the prior, and the part of what all effects remove, from which an error
+            of the laboratory is grave: none errs by four times what a careful one does. A term that the model lacks is
+            no error of the data: prediction says whether the model is of use without it.
         matters: part of the held-out squared error from which an effect smaller than the prior is a warning.
     """
 
@@ -61,13 +62,16 @@ class SystematicEffects(Check):
         effect, unit = column.effect, column.effect.unit
         joints = listing([column.joint for column in named.columns], 8)
         size = f"{abs(named.value):.3g} +- {1.96 * named.std:.2g} {unit}"
-        place = joints if "oint {joint}" in effect.sentence else f"{effect.place} {joints}".lstrip()
+        kind = effect.place
+        if len(named.columns) > 1:
+            size, kind = f"{size} ({column.joint})", f"{kind}s" if kind else ""
+        place = joints if "oint {joint}" in effect.sentence else f"{kind} {joints}".lstrip()
         where = "" if column.recording is None else f" in recording {column.recording + 1}"
         said = effect.sentence.format(joint=place, size=size)
         small = named.sizes < 1 and named.gain < self.matters
         if small or isinstance(effect, LateReversal):
             severity = Severity.note
-        elif named.sizes > self.grave and named.share >= self.explains:
+        elif named.sizes > self.grave and named.share >= self.explains and not effect.of_model:
             severity = Severity.error
         else:
             severity = Severity.warning

@@ -69,11 +69,14 @@ def effort_factor(
 ) -> float | None:
     """Ratio of efforts (joint -> (T,)) to the torque of the description, the median of the joints in which both agree;
     None: they agree in none. Friction and offsets are estimated beside the ratio.
+
+    It is negative if the efforts oppose the description's torque in all these joints and friction does positive work:
+    they are then the torques of the load. A robot that hangs from the ceiling reverses gravity, but not friction.
     """
     if (parts := _torques(robot, q, step_s)) is None:
         return None
     v, inertial, gravity = parts
-    factors = []
+    factors, work = [], 0.0
     for joint, effort in efforts.items():
         k = robot.joints.index(joint)
         sign = np.tanh(v[:, k] / (SLOW * np.abs(v[:, k]).max() + np.finfo(float).tiny))
@@ -81,8 +84,15 @@ def effort_factor(
         x, y = (z - N @ np.linalg.lstsq(N, z, rcond=None)[0] for z in ((inertial + gravity)[:, k], effort))
         size = np.sqrt((x @ x) * (y @ y))
         if size > 0 and abs(x @ y) > AGREES * size:
-            factors.append(abs(x @ y) / (x @ x))
-    return float(np.median(factors)) if factors else None
+            factors.append((x @ y) / (x @ x))
+            friction = (
+                N[:, :2]
+                @ np.linalg.lstsq(N, effort - factors[-1] * (inertial + gravity)[:, k], rcond=None)[0][:2]
+            )
+            work += float(friction @ v[:, k])
+    if not factors:
+        return None
+    return float(np.median(np.abs(factors))) * (-1.0 if max(factors) < 0 and work < 0 else 1.0)
 
 
 def _torques(

@@ -154,6 +154,10 @@ MIN_SAMPLES = 16
 SHORTEST_STILL_S = 0.1
 """A shorter standstill is a turning point. [s]"""
 
+MAX_SLIVER_SHARE = 0.05
+"""Largest part of the motion that is cut with the standstill that parts it from the rest, if that is longer: the end of
+an earlier motion, or the beginning of a later one."""
+
 MIN_CUT_SHARE = 0.01
 """Minimum share of the recording that standstills at its ends must have to propose a window."""
 
@@ -310,10 +314,13 @@ def _still_periods(time: Times, still: Mask) -> tuple[tuple[float, float], ...]:
 
 def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Interval from first to last motion, rounded inwards to hundredths of a second."""
-    # Exactly equal: both are times of samples.
-    ends = [(start, stop) for start, stop in still if start == time[0] or stop == time[-1]]
-    if not ends or not moving.any():
+    if not still or not moving.any():
         return None
+    moving = moving.copy()
+    for (start, stop), outer in ((still[0], time < still[0][0]), (still[-1], time > still[-1][1])):
+        sliver = float(np.mean(outer) * (time[-1] - time[0]))
+        if stop - start > sliver and np.sum(moving & outer) < MAX_SLIVER_SHARE * np.sum(moving):
+            moving &= ~(outer | ((time >= start) & (time <= stop)))
     first, last = float(time[np.argmax(moving)]), float(time[len(moving) - 1 - np.argmax(moving[::-1])])
     # Inwards, since the samples just before and after may be at rest.
     start, stop = math.ceil(100 * first) / 100, math.floor(100 * last) / 100
@@ -332,9 +339,12 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
     if motion.window_s is not None and standstills:
         start, stop = motion.window_s
         share = 100 * (1 - (stop - start) / recording.duration_s)
+        outside = (recording.time < start) | (recording.time > stop)
+        briefly = float(np.mean(motion.moving & outside) * recording.duration_s)
         message = (
-            f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
-            "friction is indeterminate."
+            f"No joint moves before {start:.2f} s or after {stop:.2f} s"
+            f"{f', but for {briefly:.2g} s' if briefly > SHORTEST_STILL_S else ''} ({share:.0f} % of the recording), "
+            "where dry friction is indeterminate."
         )
         window = Setting("[[recordings]]", "window_s", f"[{start:.2f}, {stop:.2f}]")
         yield Finding("standstill", Severity.warning, message, f"Set {window}.", settings=(window,))

@@ -153,13 +153,15 @@ class LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
         named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
-        units |= _torque_units(robot, self, units, named)
+        factor = _torque_factor(robot, self, units)
+        units |= _torque_units(units, factor, named)
         units |= {name: unit for name, unit in known.items() if name in units}
-        main, *companions = (file._unwrapped(units) for file in self.files)
+        opposed = factor is not None and factor < 0
+        main, *companions = (file._declared(units, opposed) for file in self.files)
         return replace(main, companions=tuple(companions))
 
-    def _unwrapped(self, units: Mapping[str, UnitGuess]) -> LogReading:
-        """The same file with these units, and with angles that are unwrapped."""
+    def _declared(self, units: Mapping[str, UnitGuess], opposed: bool) -> LogReading:
+        """The same file with these units, and with angles that are unwrapped; `opposed`: torques are of the load."""
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
         }
@@ -172,32 +174,40 @@ class LogReading:
                 reason = f"{each.column} jumps by a turn where it wraps: it is unwrapped"
                 wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
                 self.values[each.column] = unwrapped(self.values[each.column], period, True)
+        if opposed and any(each.quantity == "torque" for each in self.used):
+            reason = "torques oppose the description's and drive the friction: they are of the load"
+            wraps.setdefault("torque", {})["scale"] = -1.0, reason
         return replace(self, units=units, quantities=wraps)
 
 
+def _torque_factor(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> float | None:
+    """`effort_factor` of the log's torques in units whose factor is 1; None: nothing can be compared."""
+    torques = {name: x for name, x in log.readings.items() if name.startswith("torque.")}
+    q = log.positions(robot, units)
+    if not torques or q is None or any(units[name].unit == "N" for name in torques):
+        return None
+    if placeholders(robot.inertials).any():
+        return None
+    whole = np.isfinite(np.column_stack([q, *torques.values()])).all(axis=1)
+    efforts = {name.partition(".")[2]: x[whole] for name, x in torques.items()}
+    return effort_factor(robot, q[whole], efforts, log.step_s)
+
+
 def _torque_units(
-    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+    units: Mapping[str, UnitGuess], factor: float | None, named: Mapping[str, str]
 ) -> dict[str, UnitGuess]:
     """Torques whose unit no header names, in the unit that agrees with the description's masses; no channels where that
     is not known.
     """
-    guessed = {
-        name: x for name, x in log.readings.items() if name.startswith("torque.") and name not in named
-    }
-    q = log.positions(robot, units)
-    if not guessed or q is None or any(units[name].unit == "N" for name in guessed):
+    guessed = [name for name in units if name.startswith("torque.") and name not in named]
+    if factor is None or not guessed:
         return {}
-    if placeholders(robot.inertials).any():  # nothing can be compared with them
-        return {}
-    whole = np.isfinite(np.column_stack([q, *guessed.values()])).all(axis=1)
-    efforts = {name.partition(".")[2]: x[whole] for name, x in guessed.items()}
-    if (factor := effort_factor(robot, q[whole], efforts, log.step_s)) is None:
-        return {}
-    sizes = {guess: factor * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
+    sizes = {guess: abs(factor) * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
     best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
     asked = f"{sizes[best]:.2g} times what the description's masses ask for"
     if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
-        reason = f"but it is {factor:.2g} times what the description's masses ask for: currents and volts have a gain"
+        times = f"{abs(factor):.2g} times what the description's masses ask for"
+        reason = f"but it is {times}: currents and volts have a gain"
         return {name: units[name]._replace(reason=reason) for name in guessed}
     return {name: best._replace(reason=asked) for name in guessed}
 
