@@ -13,6 +13,9 @@ import argparse
 import itertools
 import json
 import pathlib
+import re
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -29,25 +32,22 @@ EXAMPLES = ROOT / "examples"
 
 
 def robot(name: str) -> str:
-    from example_robot_data.path import EXAMPLE_ROBOT_DATA_MODEL_DIR
-
-    return str(next(pathlib.Path(EXAMPLE_ROBOT_DATA_MODEL_DIR).rglob(name)))
-
-
-def tables(job: str, **values: Any) -> str:
-    for key, value in values.items():
-        job = job.replace(f"<{key}>", str(value))
-    return job
+    folder = pathlib.Path(sys.prefix)
+    return str(next(folder.rglob(f"example-robot-data/robots/**/{name}")))
 
 
 def tx40(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     job = (EXAMPLES / "tx40.toml").read_text().replace("decimate_hz = 10", "decimate_hz = 20")
-    for name, window in {"first half": "[0.55, 3.9]", "second half": "[3.9, 7.3]", "whole": "[0.55, 7.3]"}.items():
+    for name, window in {
+        "first half": "[0.55, 3.9]",
+        "second half": "[3.9, 7.3]",
+        "whole": "[0.55, 7.3]",
+    }.items():
         yield name, job.replace("[0.55, 7.3]", window)
 
 
 def emps(data: pathlib.Path) -> Iterator[tuple[str, str]]:
-    job = (EXAMPLES / "emps.toml").read_text()
+    job = (EXAMPLES / "emps.toml").read_text().replace('"emps.urdf"', f'"{EXAMPLES / "emps.urdf"}"')
     for name, between in {"first half": "[0, 12.4]", "second half": "[12.4, 25]", "whole": "[0, 25]"}.items():
         yield name, job.replace('name = "EMPS"\n', f'name = "EMPS"\nbetween_s = {between}\n')
 
@@ -89,21 +89,24 @@ def ur10e(data: pathlib.Path) -> Iterator[tuple[str, str]]:
         ("free, second half", "free.csv", "[2580, 4966]"),
         ("point to point", "validation.csv", "[700, 4200]"),
     ):
-        yield name, tables(UR10E, path=path, rows=rows)
+        yield name, UR10E.replace("<path>", path).replace("<rows>", rows)
 
 
 def begun(*paths: str | pathlib.Path, change: Callable[[str], str] = lambda text: text) -> str:
     """The project file that `poinsot new` writes."""
-    import subprocess
-    import sys
-
     with tempfile.TemporaryDirectory() as folder:
         job = pathlib.Path(folder) / "job.toml"
-        command = [str(pathlib.Path(sys.executable).parent / "poinsot"), "new", *map(str, paths), "-y", "--out", str(job)]
+        command = [
+            str(pathlib.Path(sys.executable).parent / "poinsot"),
+            "new",
+            *map(str, paths),
+            "-y",
+            "--out",
+            str(job),
+        ]
         run = subprocess.run(command, capture_output=True, text=True)
         if not job.exists():
             raise poinsot.PoinsotError(f"new: {run.stderr.strip()}")
-        import re
         text = job.read_text()
         text = re.sub(r'"((?:\.\./)+[^"]*)"', lambda m: f'"{(job.parent / m[1]).resolve()}"', text)
         return change(text)
@@ -111,14 +114,23 @@ def begun(*paths: str | pathlib.Path, change: Callable[[str], str] = lambda text
 
 def lbr_med(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     job = begun(data / "med7.urdf", data / "measurements_0_13s.parquet")
-    for name, between in {"to 10.2 s": "[6.5, 10.2]", "from 10.2 s": "[10.2, 13.4]", "whole": "[0, 14]"}.items():
+    for name, between in {
+        "to 10.2 s": "[6.5, 10.2]",
+        "from 10.2 s": "[10.2, 13.4]",
+        "whole": "[0, 14]",
+    }.items():
         yield name, job.replace("[[recordings]]\n", f"[[recordings]]\nbetween_s = {between}\n")
 
 
 def so101(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     for name in ("multisine", "chirp_sweep", "trapezoidal_profile", "step_response"):
         job = (EXAMPLES / "so101/job.toml").read_text()
-        yield name, job.replace('"so101.urdf"', f'"{EXAMPLES / "so101/so101.urdf"}"').replace("multisine.parquet", f"{name}.parquet").replace('name = "multisine"', f'name = "{name}"')
+        yield (
+            name,
+            job.replace('"so101.urdf"', f'"{EXAMPLES / "so101/so101.urdf"}"')
+            .replace("multisine.parquet", f"{name}.parquet")
+            .replace('name = "multisine"', f'name = "{name}"'),
+        )
 
 
 def bam(servo: str, *names: str) -> Callable[[pathlib.Path], Iterator[tuple[str, str]]]:
@@ -131,7 +143,10 @@ def bam(servo: str, *names: str) -> Callable[[pathlib.Path], Iterator[tuple[str,
 
 def aliengo(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     for numbers in ((0, 5, 12, 17), (3, 10, 16, 22)):
-        yield f"steps {numbers}", begun(data / "aliengo_fixed.xml", *(data / f"traj_{k}.parquet" for k in numbers))
+        yield (
+            f"steps {numbers}",
+            begun(data / "aliengo_fixed.xml", *(data / f"traj_{k}.parquet" for k in numbers)),
+        )
 
 
 def go2(data: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -143,7 +158,7 @@ def go2(data: pathlib.Path) -> Iterator[tuple[str, str]]:
 def drops(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     for name, numbers in {"drops 1 to 15": range(1, 16), "drops 16 to 30": range(16, 31)}.items():
         paths = [str(data / f"drop_{k:03d}.csv") for k in numbers]
-        yield name, begun(*paths, "--shape", "rectangle", "--size", "sides=[0.06, 0.06]")
+        yield name, begun(*paths, "--rate-hz", "250", "--shape", "rectangle", "--size", "sides=[0.06, 0.06]")
 
 
 def pendulum(data: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -158,10 +173,9 @@ def pendulum(data: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def furuta(data: pathlib.Path) -> Iterator[tuple[str, str]]:
-    import re
     job = (EXAMPLES / "furuta_swings.toml").read_text()
     first, second = re.split(r"\n\[\[recordings\]\]\nname = \"smaller swings\"\n", job)
-    method = second[second.index("[method]"):]
+    method = second[second.index("[method]") :]
     for name, between in {"1.5 to 9.5 s": "[1.5, 9.5]", "9.5 to 17.5 s": "[9.5, 17.5]"}.items():
         yield name, first.replace("[1.5, 9.5]", between) + "\n" + method
 
@@ -204,7 +218,12 @@ def inside(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int, list[str]]:
     for name in first.keys() & second.keys():
         p, q = first[name], second[name]
         std = p.get("std_next_recording") or p["std"]
-        if None in (p["value"], q["value"]) or not std or not p.get("identifiable", True) or not q.get("identifiable", True):
+        if (
+            None in (p["value"], q["value"])
+            or not std
+            or not p.get("identifiable", True)
+            or not q.get("identifiable", True)
+        ):
             continue
         count += 1
         z = abs(p["value"] - q["value"]) / std
@@ -215,7 +234,9 @@ def inside(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int, list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", nargs="?", default=str(ROOT.parent / "shared/data"))
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
@@ -233,9 +254,14 @@ def main() -> None:
             for part, text in parts(data):
                 r = estimates[part] = identified(text, data)
                 fit, validation = r.get("fit") or {}, r.get("validation") or {}
-                print(f"{name:12} {part:24} {r['trust']:14} {r.get('cpu_s', 0):5.1f} s  fit {fit.get('relative_error_percent') or fit.get('rms')}  held out {(r.get('held_out') or {}).get('relative_error_percent')}  {r.get('error', '')}", flush=True)
+                print(
+                    f"{name:12} {part:24} {r['trust']:14} {r.get('cpu_s', 0):5.1f} s  fit {fit.get('relative_error_percent') or fit.get('rms')}  held out {(r.get('held_out') or {}).get('relative_error_percent')}  {r.get('error', '')}",
+                    flush=True,
+                )
                 for finding in r.get("findings", ()):
-                    print(f"    {finding['severity']:8} {finding['cause']}: {finding['message'][:260]} | {finding.get('remedy', '')[:200]}")
+                    print(
+                        f"    {finding['severity']:8} {finding['cause']}: {finding['message'][:260]} | {finding.get('remedy', '')[:200]}"
+                    )
         except poinsot.PoinsotError as error:
             print(f"{name}: {error}")
         total = np.zeros(2)

@@ -6,7 +6,7 @@ knows better says so, row by row or with `exact`; an effect of zero is left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .ranges import NotNegative
 
@@ -77,6 +77,16 @@ class Accuracy:
     recording_delay_ms: NotNegative = 1.0
     recording_friction_percent: NotNegative = 10.0
     recording_clock_percent: NotNegative = 0.1
+
+    def between_recordings(self) -> Accuracy:
+        """Of one recording against others of the same robot, with whose parameters it is compared."""
+        same = {
+            name: getattr(self, f"recording_{name}")
+            for name in ("zero_deg", "gain_percent", "delay_ms", "clock_percent")
+        }
+        return replace(
+            self, **same, base_deg=self.recording_zero_deg, length_mm=0.0, length_percent=0.0, axis_deg=0.0
+        )
 
     def of(self, name: str) -> float:
         """Standard deviation by name, in its unit; 0 where the laboratory is exact."""

@@ -112,10 +112,15 @@ def diagnose(estimate: Estimate, systematic: SystematicUncertainty | None = None
 
 
 def diagnose_tracking(
-    estimate: Estimate, run: FilterRun, recorded: Callable[[], InverseDynamics] | None
+    estimate: Estimate,
+    run: FilterRun,
+    recorded: Callable[[], InverseDynamics] | None,
+    inherited: Sequence[Finding] = (),
 ) -> Diagnosis:
-    """Findings about a filter's estimate and run; `recorded`: the recordings as read, None for a stream (not kept)."""
-    what, found = "single torque readings and lost samples", look_at(run, RUN_CHECKS)
+    """Findings about a filter's estimate and run; `recorded`: the recordings as read, None for a stream (not kept).
+    `inherited`: errors found where the known robot was identified.
+    """
+    what, found = "single torque readings and lost samples", [*inherited, *look_at(run, RUN_CHECKS)]
     try:
         if recorded is None:
             return examined(estimate, [Unchecked(what, "a stream is not kept"), *found])

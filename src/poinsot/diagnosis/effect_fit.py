@@ -118,6 +118,11 @@ class EffectFit:
     # the matrices
 
     @property
+    def readings(self) -> JointSamples:
+        """(N, n) to which errors are relative."""
+        return self.y
+
+    @property
     def b(self) -> int:
         return self.W.shape[2]
 
@@ -378,12 +383,14 @@ class EffectFit:
     @cached_property
     def relative_error(self) -> float:
         """Residuals without effects, relative to the torque."""
-        return float(np.linalg.norm(self.residuals(self.own, self.plain[0])) / np.linalg.norm(self.y))
+        return float(np.linalg.norm(self.residuals(self.own, self.plain[0])) / np.linalg.norm(self.readings))
 
     @property
     def floor(self) -> float:
         """Noise of the torque in the band of the rows, relative to the torque."""
-        return float(np.linalg.norm(self.noise) * np.sqrt(len(self.y)) / max(np.linalg.norm(self.y), 1e-300))
+        return float(
+            np.linalg.norm(self.noise) * np.sqrt(len(self.y)) / max(np.linalg.norm(self.readings), 1e-300)
+        )
 
     @cached_property
     def beyond_expected(self) -> float:

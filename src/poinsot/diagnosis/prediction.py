@@ -134,9 +134,9 @@ class BlockPrediction(Check):
         ),
     )
 
-    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         fit = case.systematic
-        held_out, few, poor, computed = self.causes
+        held_out, few, poor, computed = BlockPrediction.causes
         each = fit.y.size / fit.b
         if each < self.few:
             yield few.finding(
@@ -144,7 +144,7 @@ class BlockPrediction(Check):
                 f"There are {each:.2g} equations a parameter.",
                 evidence=10 / each,
             )
-        weighted = np.sum((fit.y / fit.sigma)[fit.inner] ** 2)
+        weighted = np.sum((fit.readings / fit.sigma)[fit.inner] ** 2)
         relative = float(np.sqrt(fit.error.sum() / max(weighted, 1e-300)))
         times = fit.beyond_expected
         if relative > self.error:

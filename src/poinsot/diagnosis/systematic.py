@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..arrays import Matrix, Vector
+from ..arrays import JointSamples, Matrix, Vector
 from ..exceptions import PoinsotError
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
@@ -164,14 +164,22 @@ def _priors(problem: InverseDynamics, estimated: np.ndarray) -> tuple[tuple[int,
 
 
 def _noise(problem: InverseDynamics) -> Vector:
-    """(n,) `SystematicFit.noise`, robust: dry friction jumps at reversals."""
+    """(n,) `SystematicFit.noise`."""
     squares, count = np.zeros(len(problem.robot.equations)), 0
     for part in problem.parts:
-        third = np.abs(np.diff(part.joint_side(0, len(part))[3], 3, axis=0))
-        size = np.median(third, axis=0) / NORMAL_MEDIAN
-        # a coarse resolution repeats most readings
-        size = np.where(size > 0, size, np.sqrt(np.mean(third**2, axis=0)))
         decimation = part.signals.decimation
         passed = 1.0 if decimation is None else PASSBAND / decimation.factor
-        squares, count = squares + passed * len(third) * size**2 / 20, count + len(third)
+        squares = squares + passed * len(part) * white_noise(part.joint_side(0, len(part))[3]) ** 2
+        count += len(part)
     return np.sqrt(squares / max(count, 1))
+
+
+def white_noise(tau: JointSamples) -> Vector:
+    """(n,) standard deviation of the white noise of torques (T, n), NaN where not read; robust: friction jumps at reversals."""
+    sizes = []
+    for column in tau.T:
+        third = np.abs(np.diff(column[np.isfinite(column)], 3))
+        size = float(np.median(third)) / NORMAL_MEDIAN if len(third) else 0.0
+        # a coarse resolution repeats most readings
+        sizes.append(size if size > 0 or not len(third) else float(np.sqrt(np.mean(third**2))))
+    return np.array(sizes) / np.sqrt(20)

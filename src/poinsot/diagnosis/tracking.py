@@ -1,25 +1,36 @@
-"""A filter's run, and one regression on all its samples that tests the filter's assumptions.
+"""A filter's run, and one regression on all its samples, with systematic effects, that tests its assumptions.
 
     tau = known + Y pi + friction + sum of delta_i d_i + e        pi: of the open bodies, in each stretch of time
 
 known is the torque of the parameters that the filter assumes known, Y pi that of its open bodies (`LinkTorques`). pi
 has steps where they make the recording much likelier: a load is attached or removed. Columns v, sign(v) and 1 of each
-joint absorb friction, which changes with the temperature. The residuals must not follow a gain of the torque, a joint's
-zero,
-a delay or the clock, each a column d_i: the most likely is added until none matters.
+joint absorb friction, which changes with the temperature. d_i are the effects of `SystematicFit`: what the samples show
+is named, and the rest widens the filter's intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import JointSamples, Vector
+from ..accuracy import CAREFUL, Accuracy
+from ..arrays import JointSamples, Matrix, Vector
+from ..estimate import Finding
+from ..estimate.uncertainty import raised
+from ..exceptions import PoinsotError
 from ..models.robot.link_torques import LinkTorques
+from ..parameters import Normal
+from ..regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ..signals.signals import Signals
 from .case import DenseRows, Regression
+from .effects import EFFECTS, Linearization
+from .effects.effect import Profile
+from .effects.efforts import Gain
+from .systematic import SystematicFit, white_noise
 
 MOST_SAMPLES = 1000
 """Largest number of samples, evenly spaced: more hardly improve this regression."""
@@ -32,6 +43,17 @@ LIKELIER = 12.0
 
 TIMES, NEAR = 19, 1 / 40
 """Number of further times at which a step is tried, and the part of the samples by which its time is uncertain."""
+
+
+class GainAgainstRobot(Gain):
+    """The gain of a torque against that with which the known robot was identified, or its masses were described."""
+
+    sentence = "The torque of {joint} is off by {size} against the known robot"
+    unchecked = "the gain of the torque of joint {joint} against the known robot"
+    together, relative = True, False
+
+
+RUN_EFFECTS = tuple(GainAgainstRobot() if isinstance(effect, Gain) else effect for effect in EFFECTS)
 
 SLOW = 0.02
 """Part of a joint's largest speed at which the smoothed dry friction has 76 % of its size."""
@@ -65,8 +87,9 @@ class FilterRun:
         rejected: times at which the filter began to reject samples [s].
         squares: (N,) y^T S^-1 y of the innovations per row, NaN where a sample was not accepted.
         rejected_part: part of the samples whose innovation did not pass the gate. gate: the part expected by chance.
-        mass, std: (k,) of the open bodies [kg]. described: (k,) their prior masses [kg].
+        bodies: (k, 10) of the open bodies at the end. std: (10 k,) of the filter. prior: (10 k,) at its start.
         possible: whether all open bodies are physically possible.
+        accuracy: errors that the laboratory may have made.
     """
 
     torques: LinkTorques
@@ -75,10 +98,13 @@ class FilterRun:
     squares: Vector
     rejected_part: float
     gate: float
-    mass: Vector
+    bodies: np.ndarray
     std: Vector
-    described: Vector
+    prior: Vector
     possible: bool
+    accuracy: Accuracy = CAREFUL
+    explained: list[Finding] = field(default_factory=list)
+    """Another assignment of the channels that was found: parts of wrong data predict nothing."""
 
     @cached_property
     def thin(self) -> TrackedMotion:
@@ -107,9 +133,7 @@ class FilterRun:
         tau, v = np.where(read, motion.tau, 0.0), np.where(read, motion.v, 0.0)
         numbers = np.searchsorted(steps, np.arange(len(tau)), side="right")
         bodies = [Y * ((numbers == k)[:, None] & read)[:, :, None] for k in range(len(steps) + 1)]
-        # a sign that is smooth at reversals of a joint: noise must not decide it
-        sign = np.tanh(v / (SLOW * np.maximum(np.abs(v).max(axis=0), 1e-12)))
-        friction = [x[:, :, None] * np.eye(tau.shape[1]) for x in (v, sign, 1.0 * read)]
+        friction = [x[:, :, None] * np.eye(tau.shape[1]) for x in (v, smooth_signs(v), 1.0 * read)]
         W = np.concatenate([*bodies, *friction, *(x[:, :, None] for x in extra)], axis=2)
         counts = np.maximum(read.sum(axis=0), 1)
         mean = tau.sum(axis=0) / counts
@@ -165,13 +189,151 @@ class FilterRun:
 
     def slope(self, change: Callable[[float], TrackedMotion], h: float) -> JointSamples:
         """(N, n) d torque / d nuisance at the fitted bodies."""
-        numbers = np.searchsorted(self.steps, np.arange(len(self.settled.time)), side="right")
-        bodies = self.declared.theta[: 10 * len(self.torques.links) * (len(self.steps) + 1)]
-        pi = bodies.reshape(len(self.steps) + 1, -1)[numbers]
+        pi = self.fitted[self.stretches]
         ends = [
             known + np.einsum("tnb, tb -> tn", Y, pi) for Y, known in map(self.rows, map(change, (h, -h)))
         ]
         return np.where(np.isfinite(self.settled.tau), (ends[0] - ends[1]) / (2 * h), 0.0)
+
+    @cached_property
+    def stretches(self) -> np.ndarray:
+        """(N,) number of each sample's stretch."""
+        return np.searchsorted(self.steps, np.arange(len(self.settled.time)), side="right")
+
+    @cached_property
+    def fitted(self) -> np.ndarray:
+        """(s, 10 k) open bodies of each stretch."""
+        return self.declared.theta[: self.bodies.size * (len(self.steps) + 1)].reshape(-1, self.bodies.size)
+
+    @cached_property
+    def systematic(self) -> RunFit | None:
+        """The regression with systematic effects; None for floating bases, loops, and too few samples.
+
+        Parameters of an identified robot contain the errors of the laboratory: what is left are differences between
+        recordings.
+        """
+        robot, count = self.torques.robot, self.bodies.size
+        if robot.floating_base or robot.closure is not None or len(self.settled.time) < count:
+            return None
+        accuracy = self.accuracy if self.torques.nominal is None else self.accuracy.between_recordings()
+        at, fit = RunLinearization.of(self, accuracy), self.declared
+        last, read = count * len(self.steps), np.isfinite(self.settled.tau)
+        effects = () if self.accuracy.exact else RUN_EFFECTS
+        columns = (column for effect in effects for column in effect.columns(at))
+        described = self.torques.described.ravel()
+        theta = fit.theta.copy()
+        theta[last : last + count] = self.bodies.ravel()
+        return RunFit(
+            W=fit.dense.W,
+            y=fit.dense.y,
+            theta=theta,
+            columns=tuple(
+                replace(column, values=column.values * read[:, :, None])
+                for column in columns
+                if column.size > 0
+            ),
+            counts=at.problem.row_counts,
+            noise=white_noise(self.motion.tau),
+            priors=tuple(
+                (last + k, Normal(mean, max(std, abs(value - mean))))
+                for k, (mean, std, value) in enumerate(
+                    zip(described.tolist(), self.prior.tolist(), self.bodies.ravel().tolist(), strict=True)
+                )
+            ),
+            problem=at.problem,
+            at=at,
+            estimated=np.arange(len(fit.theta)),
+            torque=np.where(read, self.settled.tau, 0.0),
+            last=slice(last, last + count),
+        )
+
+    @property
+    def covariance(self) -> Matrix | None:
+        """(10 k, 10 k) of the open bodies at the end, with systematic effects."""
+        try:
+            with np.errstate(all="ignore"):
+                fit = self.systematic
+                C = None if fit is None else fit.covariance[fit.last, fit.last]
+        except (PoinsotError, np.linalg.LinAlgError):
+            return None
+        return raised(C, self.std**2) if C is not None and np.isfinite(C).all() else None
+
+    @property
+    def between_blocks(self) -> Vector | None:
+        """None: bodies may change between blocks."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class RunLinearization(Linearization):
+    """That of a filter's run, with the open bodies as they are in each stretch."""
+
+    run: FilterRun
+
+    @classmethod
+    def of(cls, run: FilterRun, accuracy: Accuracy) -> RunLinearization:
+        motion, robot = run.settled, run.torques.robot
+        parts = [
+            Signals(motion.time[a:b], robot.joints, motion.q[a:b], motion.v[a:b], motion.a[a:b], tau)
+            for a, b in pairwise([*motion.starts, len(motion.time)])
+            for tau in [np.nan_to_num(motion.tau[a:b])]
+        ]
+        problem = inverse_dynamics(robot, parts)
+        return cls(problem, np.zeros(len(problem.base)), accuracy, run)
+
+    @cached_property
+    def full(self) -> Vector:
+        """(p,) those of the known robot with the mean of its open bodies."""
+        torques = self.run.torques
+        bodies = torques.known.copy()
+        mean = self.run.fitted[self.run.stretches].mean(axis=0)
+        bodies[torques.open_bodies] += mean.reshape(-1, 10)
+        added = len(self.problem.parameters) - bodies.size
+        return np.concatenate([bodies.ravel(), np.zeros(added) if torques.added is None else torques.added])
+
+    def split(self, samples: np.ndarray) -> Profile:
+        return np.split(samples, np.cumsum(self.problem.row_counts)[:-1])
+
+    @cached_property
+    def _more_friction(self) -> JointSamples:
+        """(N, n) torques of the fitted friction."""
+        run, n = self.run, self.run.settled.tau.shape[1]
+        first = run.fitted.size
+        terms = run.declared.theta[first : first + 3 * n].reshape(3, n)
+        v = run.settled.v
+        return np.asarray(terms[0] * v + terms[1] * smooth_signs(v) + terms[2])
+
+    @cached_property
+    def predicted(self) -> Profile:
+        Y, known = self.run.known
+        of_bodies = np.einsum("tnb, tb -> tn", Y, self.run.fitted[self.run.stretches])
+        return self.split(known + of_bodies + self._more_friction)
+
+    @cached_property
+    def friction(self) -> Profile:
+        known = Linearization.friction.func(self)  # type: ignore[attr-defined]
+        return [own + more for own, more in zip(known, self.split(self._more_friction), strict=True)]
+
+    def difference(self, other: InverseDynamics, step: float) -> Profile:
+        changed, now = (problem.sampled(self.full) for problem in (other, self.problem))
+        return [(new - old) / step for new, old in zip(changed, now, strict=True)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunFit(SystematicFit):
+    """Open bodies and systematic effects of a run. `torque`: (N, n) measured. `last`: places of the last stretch."""
+
+    torque: JointSamples
+    last: slice
+
+    @property
+    def readings(self) -> JointSamples:
+        return self.torque
+
+
+def smooth_signs(v: JointSamples) -> JointSamples:
+    """Signs that are smooth at reversals of a joint: noise must not decide them."""
+    return np.asarray(np.tanh(v / (SLOW * np.maximum(np.abs(v).max(axis=0), 1e-12))))
 
 
 def likelier(one: Regression, other: Regression) -> float:

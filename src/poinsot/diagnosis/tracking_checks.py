@@ -22,6 +22,7 @@ from .fit import POOR_FIT, TorqueNoise
 from .gains import GainChange, TorqueGain
 from .geometry import JointZero
 from .gravity import ClockScale
+from .prediction import BlockPrediction, SystematicEffects
 from .tracking import LIKELIER, FilterRun, TrackedMotion, likelier
 
 STILL = Cause(
@@ -119,6 +120,8 @@ class RobotAsKnown(Check):
                 other for other in nuisances if (other.cause, other.where) != (nuisance.cause, nuisance.where)
             ]
         other = None if floating else self._other_channels(case, now)
+        if other is not None:
+            case.explained.append(other)
         yield from [*found, *self._fit(case, now)] if other is None else [other]
 
     def _best(
@@ -238,6 +241,30 @@ class RobotAsKnown(Check):
         return cause.finding(Severity.error, text, "", where, 1e2 * gain)
 
 
+class RunEffects(SystematicEffects):
+    """The size that systematic effects may have; those that the samples show are found by `RobotAsKnown`."""
+
+    causes = ()
+
+    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+        if case.systematic is None:
+            yield Unchecked(
+                "errors of the laboratory", "they are examined for robots with a fixed base and no loops"
+            )
+        else:
+            yield from self._unchecked(case.systematic)
+
+
+class RunPrediction(BlockPrediction):
+    """Prediction of parts of the recordings from the others; `RobotAsKnown` judges the fit."""
+
+    causes = tuple(cause for cause in BlockPrediction.causes if cause is not POOR_FIT)
+
+    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+        if case.systematic is not None and not case.explained:
+            yield from (found for found in super().look(case) if found.cause != POOR_FIT.name)
+
+
 class Innovations(Check):
     """Consistency of innovations with the filter's covariance.
 
@@ -289,9 +316,8 @@ class LoadAgainstDescription(Check):
 
     def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
         whole = float(case.torques.robot.inertials[:, 0].sum())
-        for link, mass, std, known in zip(
-            case.torques.links, case.mass, case.std, case.described, strict=True
-        ):
+        masses = case.bodies[:, 0], case.std[::10], case.torques.described[:, 0]
+        for link, mass, std, known in zip(case.torques.links, *masses, strict=True):
             if mass < self.lighter_warning * known and known - mass > self.significant * std:
                 severity = Severity.error if mass < self.lighter_error * known else Severity.warning
                 text = (
@@ -307,4 +333,10 @@ class LoadAgainstDescription(Check):
             yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)
 
 
-RUN_CHECKS: tuple[Check, ...] = (RobotAsKnown(), Innovations(), LoadAgainstDescription())
+RUN_CHECKS: tuple[Check, ...] = (
+    RobotAsKnown(),
+    RunEffects(),
+    RunPrediction(),
+    Innovations(),
+    LoadAgainstDescription(),
+)

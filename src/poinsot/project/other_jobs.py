@@ -16,7 +16,7 @@ from ..exceptions import InvalidMethod, InvalidProject, UnreadableFile, listing
 from ..io.sources import existing_file
 
 if TYPE_CHECKING:
-    from ..estimate import DriveGains
+    from ..estimate import DriveGains, Finding
     from ..models.robot.articulated import Articulated
     from ..models.robot.link_torques import LinkTorques
     from ..regression.dynamics import IdentifiedDynamics
@@ -43,16 +43,20 @@ def gains_from(job: Job, name: str) -> DriveGains:
     return gains
 
 
-def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[LinkTorques, tuple[str, ...]]:
-    """The robot of a project with these open bodies, and the steps that its parameters come from: another job's project
-    file or result of this name, or the description.
+def torques_from(
+    job: Job, name: str | None, links: Sequence[str]
+) -> tuple[LinkTorques, tuple[str, ...], tuple[Finding, ...]]:
+    """The robot of a project with these open bodies, the steps that its parameters come from (another job's project
+    file or result of this name, or the description), and the errors that were found in that job.
     """
     from ..models.robot.link_torques import LinkTorques
 
     robot = job.project.robot(job.data_dir)
     if name is None:
-        return LinkTorques(robot, tuple(links)), (
-            "mass properties of other bodies as described, no friction",
+        return (
+            LinkTorques(robot, tuple(links)),
+            ("mass properties of other bodies as described, no friction",),
+            (),
         )
     path = _path(job.project, "robot_from", name)
     job.say(f"identifying the robot: {path.name}")
@@ -62,7 +66,25 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
     l = len(robot.bodies)
     nominal, added = found.theta[: 10 * l].reshape(l, 10), found.theta[10 * l :]
     steps = (f"gains, friction and mass properties of other bodies from {path.name}",)
-    return LinkTorques(found.robot, tuple(links), nominal, added), steps
+    return LinkTorques(found.robot, tuple(links), nominal, added), steps, _errors(result, path)
+
+
+def _errors(result: Mapping[str, Any], path: Path) -> tuple[Finding, ...]:
+    """Errors among the findings of a result: what uses it has them too."""
+    from ..estimate import Finding, Severity
+
+    with of_result(path, "robot_from"):
+        return tuple(
+            Finding(
+                str(row["cause"]),
+                Severity.error,
+                f"The robot is that of {path.name}, which is not to be used: {row['message']}",
+                str(row.get("remedy", "")),
+                evidence=float(row.get("evidence") or 0.0),
+            )
+            for row in result.get("findings", ())
+            if row["severity"] == Severity.error.name
+        )
 
 
 def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:

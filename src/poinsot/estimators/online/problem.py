@@ -25,6 +25,7 @@ from itertools import chain
 
 import numpy as np
 
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Brief, JointSamples, Vector
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
@@ -184,6 +185,7 @@ class TrackingProblem(Brief):
             `calibration` and are not processed by a filter.
         names: names of the recordings; by default `recording 1` and so on.
         pause_s: time for a filter between two recordings, which their clocks do not determine [s].
+        accuracy: errors that the laboratory may have made.
 
     Raises:
         InvalidMethod: if there is no recording, numbers are out of range, or there are not as many names.
@@ -195,6 +197,7 @@ class TrackingProblem(Brief):
     calibrate_s: float = 0.0
     names: Sequence[str] = ()
     pause_s: float = 1.0
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if not self.recordings:

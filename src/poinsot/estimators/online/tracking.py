@@ -18,7 +18,7 @@ The ratio of its variances to those of U U^T is near 0 where the motion excites 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Bool, Vector
 from ...diagnosis import diagnose_tracking
 from ...diagnosis.tracking import FilterRun, TrackedMotion
@@ -35,6 +36,7 @@ from ...estimate import (
     Direction,
     Estimate,
     EstimatedParameters,
+    Finding,
     Fit,
     Provenance,
     Status,
@@ -43,6 +45,7 @@ from ...estimate import (
 )
 from ...estimate.extras import Extra, extras_of
 from ...exceptions import InvalidMethod, NotIdentifiable
+from ...inertia.parameters import is_consistent
 from ...models.robot.open_parameters import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
@@ -395,7 +398,12 @@ class Tracker:
         self._rejected_at = self.samples
 
     def estimate(
-        self, *, status: Status = Status.solved, problem: TrackingProblem | None = None, **provenance: Any
+        self,
+        *,
+        status: Status = Status.solved,
+        problem: TrackingProblem | None = None,
+        inherited: Sequence[Finding] = (),
+        **provenance: Any,
     ) -> Estimate:
         """The present belief as an estimate.
 
@@ -404,6 +412,7 @@ class Tracker:
 
         Args:
             status: how the run ended. problem: problem whose samples were processed; None: there is none.
+            inherited: errors found where the known robot was identified.
             provenance: fields of the estimate's `Provenance`.
 
         Raises:
@@ -423,7 +432,8 @@ class Tracker:
         root = jacobian @ belief.root
         covariance = root @ root.T
         std = np.sqrt(np.diag(covariance))
-        known = std < NARROWED * np.linalg.norm(jacobian @ self.start.root, axis=1)
+        prior = np.linalg.norm(jacobian @ self.start.root, axis=1)
+        known = std < NARROWED * prior
         # of B^-1 U and not of the covariance: that would be its square
         whitened = np.linalg.solve(belief.root, belief.unit)
         names = columns_of(links)
@@ -439,6 +449,12 @@ class Tracker:
             filter_, self.start, belief, self.samples, dict(self.verdicts), tuple(self.rejections),
             tuple(self.kept), self.calibration, tuple(map(_change, links, bodies, torques.described, std[::10])),
         )  # fmt: skip
+        accuracy = CAREFUL if problem is None else problem.accuracy
+        if (
+            torques.nominal is not None
+        ):  # identified in the same laboratory, whose errors the parameters contain
+            accuracy = accuracy.between_recordings()
+        seen = examined_run(run, bodies, std, prior, accuracy)
         return Estimate(
             method=filter_.name,
             robot=torques.robot.name,
@@ -451,7 +467,7 @@ class Tracker:
                 groupings=names,
                 values=bodies.ravel(),
                 identifiable=known,
-                uncertainty=Uncertainty(covariance),
+                uncertainty=Uncertainty(covariance, systematic=seen),
             ),
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(whitened)),
@@ -462,7 +478,7 @@ class Tracker:
             undetermined=undetermined,
             extras=extras_of(run),
             problem=problem,
-            examiner=partial(examine, problem),
+            examiner=partial(examine, problem, tuple(inherited)),
             provenance=Provenance(
                 citations=filter_.citations,
                 notes=(*filter_.torques.robot.notes, *provenance.pop("notes", ())),
@@ -527,31 +543,40 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
     )
 
 
-def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
+def examine(problem: TrackingProblem | None, inherited: tuple[Finding, ...], estimate: Estimate) -> Diagnosis:
     """Findings about the run of a filter."""
-    run = estimate.extra(TrackingRun)
-    assert run is not None
+    seen = estimate.parameters.uncertainty.systematic
+    assert isinstance(seen, FilterRun)
+    return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded, inherited)
+
+
+def examined_run(
+    run: TrackingRun, bodies: np.ndarray, std: Vector, prior: Vector, accuracy: Accuracy
+) -> FilterRun:
+    """The run as its checks use it; `bodies`, `std`, `prior`: as of `FilterRun`."""
     torques, gate = run.filter.torques, run.filter.gate
     kept = [t for t in run.history if np.isfinite(t.sample.q).all()]
     q, v, a = (np.array([getattr(t.sample, name) for t in kept]) for name in "qva")
-    tau = np.array([t.sample.readings for t in kept]) - run.filter.bias
-    outside = np.array([torques.outside(t.sample.wrenches) for t in kept])
-    starts = [k for k, t in enumerate(kept) if k == 0 or t.recording != kept[k - 1].recording]
     time = np.array([t.sample.time for t in kept])
     accepted = np.array([t.innovation.verdict is SampleVerdict.accepted for t in kept])
     squares = np.array([t.innovation.square / max(t.innovation.rows, 1) for t in kept])
     rejections = time[~accepted]
     rejected = sum(run.verdicts.get(verdict, 0) for verdict in (SampleVerdict.gated, SampleVerdict.reopened))
-    seen = FilterRun(
+    motion = TrackedMotion(
+        time,
+        tuple(k for k, t in enumerate(kept) if k == 0 or t.recording != kept[k - 1].recording),
+        *(q, v, a),
+        np.array([t.sample.readings for t in kept]) - run.filter.bias,
+        np.array([torques.outside(t.sample.wrenches) for t in kept]),
+    )
+    return FilterRun(
         torques,
-        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        motion,
         rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
         np.where(accepted, squares, np.nan),
         rejected / max(run.samples, 1),
         1.0 if gate is None else 1 - gate.confidence,
-        estimate.values[::10],
-        estimate.std[::10],
-        torques.described[:, 0],
-        all(body.physically_consistent for body in estimate.bodies),
+        *(bodies, std, prior),
+        bool(np.all(is_consistent(bodies))),
+        accuracy,
     )
-    return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded)

@@ -61,6 +61,7 @@ METHODS = MappingProxyType(
             HERE + "filter:FilterMethod",
             (".estimators.online.filter:ExtendedKalmanFilter", ".estimators.online.filter:Gate"),
             without=("torques", "bias", "safeguards", "confidence"),
+            tables=("accuracy",),
             takes=AS_THEY_COME,
             floating_base=True,
             needs_recordings=False,

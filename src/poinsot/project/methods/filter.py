@@ -98,7 +98,7 @@ class FilterMethod(OnlineMethod):
         from ...io.json_lines import SampleStream
 
         watch = Stopwatch()
-        torques, steps = torques_from(job, self.robot_from, self.links)
+        torques, steps, errors = torques_from(job, self.robot_from, self.links)
         watch.lap("robot")
         lines, problem = None, None
         tracker: Tracker | None = None
@@ -142,6 +142,7 @@ class FilterMethod(OnlineMethod):
         estimate = tracker.estimate(
             status=status,
             problem=problem,
+            inherited=errors,
             settings=job.project.record,
             steps=steps,
             warnings=warnings,
@@ -166,6 +167,7 @@ class FilterMethod(OnlineMethod):
             _moving_polynomial(project),
             self._calibrate_s,
             [run.name for run in runs],
+            accuracy=project.settings.accuracy.value(),
         )
 
     @property
