@@ -2,9 +2,9 @@
 
     python benchmarks/real_recordings.py [DATA] [--only NAME] [--json FILE]
 
-Each mechanism of `DATA` (`../shared/data` unless given) is identified from two or more parts: recordings, or stretches of
-one. A row says for each part what the verdict is, how well it predicts what was not fitted, and which findings it has;
-a last row, how many values of each estimate lie within the interval that each other part's estimate promises for the next recording.
+Each mechanism in `DATA` (`../shared/data` unless given) is identified from two or more parts: recordings, or stretches
+of one. Printed are the verdict and the findings of each part, and how many values of each part's estimate lie within
+the intervals for the next recording of every other part's.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def drops(data: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def pendulum(data: pathlib.Path) -> Iterator[tuple[str, str]]:
-    urdf = """<robot name="pendulum"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="0.6"/>
+    urdf = """<robot name="pendulum"><link name="base"/><link name="rod">
+<inertial><origin xyz="0 0 -0.5"/><mass value="0.6"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint></robot>"""
     file = pathlib.Path(tempfile.mkdtemp()) / "pendulum.urdf"
@@ -233,6 +234,16 @@ def inside(a: dict[str, Any], b: dict[str, Any]) -> tuple[int, int, list[str]]:
     return within, count, sorted(outside)
 
 
+def row(name: str, part: str, r: dict[str, Any]) -> Iterator[str]:
+    """Lines of one part: its verdict, and its findings."""
+    fit = r.get("fit") or {}
+    error = fit.get("relative_error_percent") or 0.0
+    yield f"{name:12} {part:24} {r['trust']:14} fit {error:6.2f} % {r.get('cpu_s', 0):6.1f} s {r.get('error', '')}"
+    for finding in r.get("findings", ()):
+        said = f"{finding['message'][:260]} | {finding.get('remedy', '')[:200]}"
+        yield f"    {finding['severity']:8} {finding['cause']}: {said}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -243,36 +254,26 @@ def main() -> None:
     arguments = parser.parse_args()
     results: dict[str, Any] = {}
     for name, (folder, parts) in MECHANISMS.items():
+        data = pathlib.Path(arguments.data) / folder
         if arguments.only.lower() not in name.lower():
             continue
-        data = pathlib.Path(arguments.data) / folder
         if not data.exists():
             print(f"{name}: {data} is missing")
             continue
-        estimates: dict[str, Any] = {}
+        estimates = results[name] = {}
         try:
             for part, text in parts(data):
-                r = estimates[part] = identified(text, data)
-                fit, validation = r.get("fit") or {}, r.get("validation") or {}
-                print(
-                    f"{name:12} {part:24} {r['trust']:14} {r.get('cpu_s', 0):5.1f} s  fit {fit.get('relative_error_percent') or fit.get('rms')}  held out {(r.get('held_out') or {}).get('relative_error_percent')}  {r.get('error', '')}",
-                    flush=True,
-                )
-                for finding in r.get("findings", ()):
-                    print(
-                        f"    {finding['severity']:8} {finding['cause']}: {finding['message'][:260]} | {finding.get('remedy', '')[:200]}"
-                    )
+                estimates[part] = identified(text, data)
+                print("\n".join(row(name, part, estimates[part])), flush=True)
         except poinsot.PoinsotError as error:
             print(f"{name}: {error}")
         total = np.zeros(2)
         for (i, a), (j, b) in itertools.permutations(estimates.items(), 2):
-            if "whole" in (i, j):
-                continue
-            within, count, outside = inside(a, b)
-            total += within, count
-            print(f"    {j} within {i}: {within}/{count} {outside[:8]}")
+            if "whole" not in (i, j):
+                within, count, outside = inside(a, b)
+                total += within, count
+                print(f"    {j} within {i}: {within}/{count} {outside[:8]}")
         print(f"{name}: agree {total[0]:.0f} of {total[1]:.0f}", flush=True)
-        results[name] = estimates
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(results))
 

@@ -175,7 +175,9 @@ def _noise(problem: InverseDynamics) -> Vector:
 
 
 def white_noise(tau: JointSamples) -> Vector:
-    """(n,) standard deviation of the white noise of torques (T, n), NaN where not read; robust: friction jumps at reversals."""
+    """(n,) standard deviation of white noise of torques (T, n), which are NaN where not read; robust, since friction
+    jumps at reversals.
+    """
     sizes = []
     for column in tau.T:
         third = np.abs(np.diff(column[np.isfinite(column)], 3))
