@@ -102,13 +102,14 @@ class EffectFit:
 
     Args:
         W: (N, n, b) derivatives of the predicted readings. y: (N, n) readings less what does not depend on theta.
-        theta: (b,) as the method estimated it. columns: of the effects. counts: rows of each recording.
+        theta: (b,) as the method estimated it; None: by these rows without effects. columns: of the effects.
+        counts: rows of each recording.
         noise: (n,) white noise of the readings. priors: number of a parameter, and its prior.
     """
 
     W: np.ndarray
     y: JointSamples
-    theta: Vector
+    theta: Vector | None
     columns: tuple[EffectColumn, ...]
     counts: tuple[int, ...]
     noise: Vector
@@ -354,7 +355,8 @@ class EffectFit:
 
         An efficient and a consistent estimate differ with the difference of their variances (Hausman 1978).
         """
-        moved = self.theta * self.norms - self.joint[0][: self.b]
+        without = self.plain[0] if self.theta is None else self.theta * self.norms
+        moved = without - self.joint[0][: self.b]
         white = [np.diag(np.linalg.inv(H))[: self.b] for _, H in (self.joint, self.plain)]
         expected = np.maximum(white[0] - white[1], 0.0)
         return np.asarray(np.sign(moved) * np.sqrt(np.maximum(moved**2 - expected, 0.0)))
@@ -397,12 +399,13 @@ class EffectFit:
         return float(np.sqrt(self.error.sum() / (variance * (self.rows_in.sum() + correlated * leverage))))
 
     def moved(self, place: slice) -> float:
-        """Largest change of a parameter with effects of a standard deviation, in its own standard deviations."""
-        H, w = self.plain[1], 1 / self.sigma
-        M = (self.A[:, :, : self.b] * w[:, None]).reshape(-1, self.b)
-        C = (self.A[:, :, place] * w[:, None]).reshape(len(M), -1) * np.sqrt(self.posterior[0][place])
-        change = np.linalg.solve(H, M.T @ C)
-        return float(np.max(np.abs(change) / (np.sqrt(self.variances) * self.norms)[:, None], initial=0.0))
+        """Largest change of a parameter with an effect of a standard deviation, in its own standard deviations.
+
+        All other effects follow it.
+        """
+        C = self.posterior[1]
+        change = np.abs(C[: self.b, place]) / np.sqrt(np.maximum(np.diag(C)[place], 1e-300))
+        return float(np.max(change / (np.sqrt(self.variances) * self.norms)[:, None], initial=0.0))
 
     # names
 

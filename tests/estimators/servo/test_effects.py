@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import poinsot
-from poinsot import ActuatorProblem, Actuators, OutputError, Recording, Search
+from poinsot import ActuatorProblem, OutputError, Recording, Search
 from poinsot.estimate import Severity, Trust
 from poinsot.estimators.servo.effects import EFFECTS, fit_of_effects
-from poinsot.estimators.servo.residuals import Stretches
-from poinsot.estimators.servo.simulated import SimulatedMotions, outlying
+from poinsot.estimators.servo.simulated import outlying
 
 XML = """<mujoco model="arm"><compiler angle="radian"/>
 <option gravity="{x} 0 {z}" timestep="0.001" integrator="implicitfast"/><worldbody>
@@ -107,8 +106,8 @@ def test_a_gross_defect_is_named(cause, wrong, robot):
 
 
 def test_the_size_of_a_tilt_is_found(robot):
-    problem, estimate = solve(robot, recorded(2, tilt=0.2))
-    named = fit_of_effects(SimulatedMotions(problem, estimate.extra(Actuators))).named[0]
+    _, estimate = solve(robot, recorded(2, tilt=0.2))
+    named = fit_of_effects(estimate.parameters.uncertainty.systematic.at).named[0]
     assert named.columns[0].effect.name == "tilt"
     assert abs(named.value - np.degrees(0.2)) < 4 * named.std + 0.5
 
@@ -116,7 +115,7 @@ def test_the_size_of_a_tilt_is_found(robot):
 def test_columns_are_differences_of_simulations_of_what_they_say(clean, robot):
     """The column of a tilt is the change of positions that the coupled simulation of a tilted robot has."""
     problem, estimate = clean
-    at = SimulatedMotions(problem, estimate.extra(Actuators))
+    at = estimate.parameters.uncertainty.systematic.at
     tilt = next(effect for effect in EFFECTS if effect.name == "tilt")
     (column,) = tilt.columns(at)
     assert column.values.shape == (2000, 2, 2) and column.size == pytest.approx(
@@ -143,7 +142,7 @@ def test_outlying_readings_are_single_and_far():
 
 def test_only_rows_about_a_push_are_left_out(robot):
     problem, estimate = solve(robot, recorded(3, push=1.2))
-    stretches, left_out, _ = Stretches(SimulatedMotions(problem, estimate.extra(Actuators))).result
+    stretches, left_out, _ = estimate.parameters.uncertainty.systematic.stretches.result
     time = problem.motions[0].steps.time
     inside = (time > 8.2) & (time < 8.9)
     assert stretches[inside].all() and left_out[inside].all()

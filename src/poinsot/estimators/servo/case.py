@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Estimate
+from .effects import ServoErrors
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Actuators
 from .simulated import SimulatedMotions
@@ -23,10 +24,15 @@ class Case:
     found: Actuators
     problem: ActuatorProblem
 
-    @cached_property
+    @property
+    def errors(self) -> ServoErrors:
+        """Effects of the estimate."""
+        return cast("ServoErrors", self.estimate.parameters.uncertainty.systematic)
+
+    @property
     def simulated(self) -> SimulatedMotions:
         """What the estimate simulates."""
-        return SimulatedMotions(self.problem, self.found)
+        return self.errors.at
 
     def moving(self) -> Iterator[tuple[CommandedMotion, int, Vector, Vector]]:
         """(motion, place of a joint, (T,) its commands, (T,) positions) where both move enough to be compared."""

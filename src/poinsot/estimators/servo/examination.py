@@ -42,9 +42,9 @@ from .channels import (
     StaleReadings,
     Stops,
 )
-from .effects import EFFECTS, fit_of_effects
+from .effects import EFFECTS
 from .problem import SETTLES_S, ActuatorProblem
-from .residuals import ExternalTorque, OutlyingReadings, Stretches
+from .residuals import ExternalTorque, OutlyingReadings
 from .result import Actuators
 from .search import GroupProblem
 from .simulated import SimulatedMotions
@@ -285,10 +285,9 @@ class ServoEffects(SystematicEffects):
     causes = (*dict.fromkeys(effect.cause for effect in EFFECTS), HELD_OUT)
 
     def look(self, case: Any) -> Iterator[Finding | Unchecked]:
-        at = case.simulated
-        if not at.sensitivities[0].size:
+        at, fit = case.simulated, case.errors.fit
+        if fit is None:
             return  # nothing moves in the simulation, which `OpenLoop` says
-        fit = fit_of_effects(at, Stretches(at).result[1])
         beyond = False
         for named in fit.named:
             finding = self._finding(case, named)
@@ -299,7 +298,7 @@ class ServoEffects(SystematicEffects):
         yield from self._prediction(fit, at)
 
     def _prediction(self, fit: EffectFit, at: SimulatedMotions) -> Iterator[Finding]:
-        measured = at.rows([motion.measured - np.nanmean(motion.measured, axis=0) for motion in at.motions])
+        measured = at.rows([each - np.nanmean(each, axis=0) for each in at.measured])
         motion = float(np.sum((measured / fit.sigma)[fit.inner] ** 2))
         noise = float(np.linalg.norm(at.noise / fit.sigma)) * np.sqrt(fit.inner.sum() / max(motion, 1e-300))
         relative = float(np.sqrt(fit.error.sum() / max(motion, 1e-300)))
@@ -425,7 +424,7 @@ class HeldDescription(Check):
 
     def look(self, case: Case) -> Iterator[Finding]:
         p = case.estimate.parameters
-        if p.systematic_std is None or p.coloured_std is None:
+        if p.systematic_std is None or p.coloured_std is None or not any(case.problem.description_std):
             return
         rows = zip(
             p.names, p.kinds, p.values, p.std, p.systematic_std, p.coloured_std, p.identifiable, strict=True
