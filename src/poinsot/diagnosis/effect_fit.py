@@ -132,6 +132,12 @@ class EffectFit:
         return np.concatenate([self.W / self.norms, *(column.values for column in self.columns)], axis=2)
 
     @cached_property
+    def grams(self) -> np.ndarray:
+        """(n, b + K + 1, b + K + 1) products of the columns of A and y at each joint."""
+        joined = np.concatenate([self.A, self.y[:, :, None]], axis=2).transpose(1, 2, 0)
+        return joined @ joined.transpose(0, 2, 1)
+
+    @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Places of each column's effects in A."""
         edges = self.b + np.cumsum([0, *(column.values.shape[2] for column in self.columns)])
@@ -174,8 +180,7 @@ class EffectFit:
             used = self._used(H, self.everything)
             e = self.residuals(self.everything, x)
             # a joint near the base has more parameters than one near the tip, and absorbs more of its residuals
-            weighted = (self.A / sigma[:, None]).transpose(1, 0, 2)
-            taken = np.array([np.sum(np.linalg.inv(H) * (A.T @ A)) for A in weighted])
+            taken = np.einsum("ij, kij -> k", np.linalg.inv(H), self.grams[:, :-1, :-1]) / sigma**2
             left = np.maximum(1 - taken / len(self.y), 0.1)
             sigma = np.maximum(np.sqrt(np.mean(e**2, axis=0) / left), EXACT * rms)
         return sigma, used
@@ -196,12 +201,13 @@ class EffectFit:
         self, columns: np.ndarray, sigma: Vector | None = None, information: Vector | None = None
     ) -> tuple[Vector, Matrix]:
         """x of these columns, and H with the prior."""
-        w = 1 / (self.sigma if sigma is None else sigma)
-        M = (self.A[:, :, columns] * w[:, None]).reshape(-1, len(columns))
-        H, P = M.T @ M, (self.information if information is None else information)[columns]
+        w = 1 / (self.sigma if sigma is None else sigma) ** 2
+        last = np.append(columns, self.A.shape[2])
+        G = np.tensordot(w, self.grams[:, last[:, None], last], axes=1)
+        H, P = G[:-1, :-1], (self.information if information is None else information)[columns]
         H[np.diag_indices_from(H)] += P + RIDGE * np.diag(H) * (columns < self.b) + 1e-300
         H += self._relative(columns)
-        return np.linalg.solve(H, M.T @ (self.y * w).reshape(-1) + P * self.means[columns]), H
+        return np.linalg.solve(H, G[:-1, -1] + P * self.means[columns]), H
 
     def _relative(self, columns: np.ndarray) -> Matrix:
         """Information that the mean of all gains is 0, where all are among the columns."""

@@ -512,12 +512,9 @@ class ActuatorProblem:
             without,
         )
 
-    def measured_loads(
-        self, motion: CommandedMotion, mechanics: Mechanics | None = None
-    ) -> tuple[JointLoad, ...]:
-        """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
-        slopes = motion.slopes if mechanics is None else mechanics.gravity_slopes(motion.q)
-        return self._loads(motion, (mechanics or self.mechanics).loads(motion.q, motion.v, motion.a, slopes))
+    def measured_loads(self, motion: CommandedMotion) -> tuple[JointLoad, ...]:
+        """(n,) loads of `joints` along the smoothed measured motion."""
+        return self._loads(motion, self.mechanics.loads(motion.q, motion.v, motion.a, motion.slopes))
 
     def simulated_loads(
         self,
@@ -528,7 +525,8 @@ class ActuatorProblem:
     ) -> tuple[JointLoad, ...]:
         """(n,) loads along simulated motions of joints; joints without a rollout move as measured.
 
-        `mechanics`: of another description. `shift`: (m,) by which positions are larger.
+        `mechanics`: of another description. `shift`: (m,) by which positions are larger. Slopes, which count where a
+        simulation leaves its posture, are those of the measured motion as described.
         """
         times, edges = np.append(motion.steps.times, motion.steps.time[-1]), motion.edges
         lengths = np.diff(edges)
@@ -539,8 +537,7 @@ class ActuatorProblem:
             q[:, k] = 0.5 * (position[1:] + position[:-1])
             v[:, k] = np.diff(position) / lengths
             a[:, k] = np.diff(np.interp(edges, times, rollout.fine_velocity)) / lengths
-        slopes = motion.slopes if mechanics is None else mechanics.gravity_slopes(motion.q + shift)
-        return self._loads(motion, (mechanics or self.mechanics).loads(q + shift, v, a, slopes))
+        return self._loads(motion, (mechanics or self.mechanics).loads(q + shift, v, a, motion.slopes))
 
     def _loads(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""

@@ -182,13 +182,14 @@ class SimulatedMotions:
         found = []
         for m, usual in enumerate(self.loads):
             wrong = self._loads(m, mechanics or self.problem.mechanics, -np.asarray(shift))
-            columns = []
+            column = np.zeros((len(self.motions[m].steps.time), len(self.joints)))
             for k, pair in enumerate(zip(wrong, usual, strict=True)):
                 load, change = self.strand(m, k).load, combined(*pair, -1.0)
-                columns.append(
-                    self.slope(lambda part: self.position(m, k, load=combined(load, change, part)))  # noqa: B023
-                )
-            found.append(np.stack(columns, axis=1))
+                if change.load.any() or change.inertia.any():
+                    column[:, k] = self.slope(
+                        lambda part: self.position(m, k, load=combined(load, change, part))  # noqa: B023
+                    )
+            found.append(column)
         return found
 
     def of_joint(self, joint: int, values: Sequence[Vector]) -> Profile:
