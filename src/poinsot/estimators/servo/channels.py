@@ -16,6 +16,7 @@ from ... import Recording
 from ...accuracy import CAREFUL
 from ...arrays import JointSamples, Vector
 from ...diagnosis import Cause, Check
+from ...diagnosis.channels import AngleUnit, Sign, SwappedChannels
 from ...diagnosis.position_samples import LOST, LostSamples, lost_at, steps
 from ...diagnosis.stale_samples import StaleSamples
 from ...estimate import Finding, Severity
@@ -24,6 +25,9 @@ from .following import FOLLOWS, Following, Predictor
 from .problem import CommandedMotion
 
 DEGREES = 180 / np.pi
+
+TURN = "Turn the one whose direction is not that of the joint's axis in the description: scale = -1."
+EXCHANGE = "Exchange the entries of columns in position_command or in position."
 
 
 class Jumps(Check):
@@ -194,11 +198,7 @@ class PositionLimits(Check):
             "Correct the zero (offset = ...) or the sign (scale = -1) of its position and command; gravity depends on "
             "the posture.",
         ),
-        Cause(
-            "angle-unit",
-            "Positions or commands in degrees are declared as radians, or the reverse.",
-            'Write the unit that the file has: unit = "deg" or unit = "rad".',
-        ),
+        AngleUnit.cause,
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
@@ -327,17 +327,9 @@ class Assignment(Check):
     better, in_time, fair, early_s = 0.5, 0.75, 0.6, 0.05
 
     causes = (
-        *PositionLimits.causes[1:],
-        Cause(
-            "sign",
-            "A position and its command count in opposite directions.",
-            "Turn the one whose direction is not that of the joint's axis in the description: scale = -1.",
-        ),
-        Cause(
-            "swapped-channels",
-            "A position follows another joint's command.",
-            "Exchange the entries of columns in position_command or in position.",
-        ),
+        AngleUnit.cause,
+        Sign.cause,
+        SwappedChannels.cause,
         Cause(
             "command-clock",
             "A position moves before its command: their clocks differ.",
@@ -355,7 +347,7 @@ class Assignment(Check):
             own = case.following(motion, k)
             declared, early = own.best(), own.best(earliest=-np.inf)
             tried: list[tuple[Predictor, Cause, str, str]] = [
-                (own.best((-high, -low)), sign, f"The motion {where} is against its command,", "")
+                (own.best((-high, -low)), sign, f"The motion {where} is against its command,", TURN)
             ]
             for factor, what in ((DEGREES, "position"), (1 / DEGREES, "position_command")):
                 if case.problem.units[k] == "rad":

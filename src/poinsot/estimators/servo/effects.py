@@ -18,14 +18,14 @@ the second explains the recordings as well, the truth may be anywhere between bo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
-from ...arrays import Matrix
+from ...arrays import Matrix, Vector
 from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.efforts import GAIN_CHANGE
@@ -52,7 +52,7 @@ class ServoZero(Effect):
         for place, joint, unit in zip(problem.places, problem.joints, problem.units, strict=True):
             if unit == "rad" and deg > 0:
                 shift = deg * DEGREE * np.eye(len(problem.robot.joints))[place]
-                yield EffectColumn(self, joint, at.rows(at.changed(shift=shift))[..., None], deg)
+                yield EffectColumn(self, joint, at.changed(shift=shift)[..., None], deg)
 
 
 class ServoTilt(Effect):
@@ -68,9 +68,7 @@ class ServoTilt(Effect):
         if not size > 0 or not std > 0:
             return
         across = np.linalg.svd(right.gravity[None])[2][1:]
-        columns = [
-            at.rows(at.changed(replace(right, gravity=right.gravity + std * size * axis))) for axis in across
-        ]
+        columns = [at.changed(replace(right, gravity=right.gravity + std * size * axis)) for axis in across]
         yield EffectColumn(self, "", np.stack(columns, axis=2), std / DEGREE)
 
 
@@ -89,7 +87,7 @@ class CommonMass(Effect):
         right, std = at.problem.mechanics, np.sqrt(COMMON) * at.problem.description_std[0]
         if std > 0:
             heavier = replace(right, inertials=(1 + std) * right.inertials)
-            yield EffectColumn(self, "", at.rows(at.changed(heavier))[..., None], 100 * std)
+            yield EffectColumn(self, "", at.changed(heavier)[..., None], 100 * std)
 
 
 class LinkMass(Effect):
@@ -117,7 +115,7 @@ class LinkMass(Effect):
             for change in std * np.stack([np.sqrt(0.5) * right.inertials[k], *centre]):
                 inertials = right.inertials.copy()
                 inertials[k] += change
-                columns.append(at.rows(at.changed(replace(right, inertials=inertials))))
+                columns.append(at.changed(replace(right, inertials=inertials)))
             yield EffectColumn(self, name, np.stack(columns, axis=2), 100 * std)
 
 
@@ -130,13 +128,10 @@ class ServoClock(Effect):
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         percent = at.problem.accuracy.of("clock_percent")
-        if not percent > 0:
-            return
-        values = [
-            np.stack([at.of_clock(m, k, percent / 100) for k in range(len(at.joints))], axis=1)
-            for m in range(len(at.motions))
-        ]
-        yield EffectColumn(self, "", at.rows(values)[..., None], percent)
+        if percent > 0:
+            joints = range(len(at.joints))
+            values = at.of_joints(joints, lambda m, k: at.of_clock(m, k, percent / 100))
+            yield EffectColumn(self, "", values[..., None], percent)
 
 
 class GainDrift(Effect):
@@ -150,16 +145,15 @@ class GainDrift(Effect):
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         part = at.problem.accuracy.of("drift_percent") / 100
+
+        def change(m: int, k: int) -> Vector:
+            supply, steps = at.strand(m, k).supply, at.motions[m].steps
+            usual = np.ones(len(steps.middles)) if supply is None else supply
+            drift = part * np.interp(steps.middles, steps.time, at.progress[m])
+            return at.slope(lambda by: at.position(m, k, supply=usual * (1 + by * drift)))
+
         for k, joint in enumerate(at.joints if part > 0 else ()):
-            values = []
-            for m, motion in enumerate(at.motions):
-                strand, middles = at.strand(m, k), motion.steps.middles
-                usual = np.ones(len(middles)) if strand.supply is None else strand.supply
-                change = part * np.interp(middles, motion.steps.time, at.progress[m])
-                values.append(
-                    at.slope(lambda by: at.position(m, k, supply=usual * (1 + by * change)))  # noqa: B023
-                )
-            yield EffectColumn(self, joint, at.rows(at.of_joint(k, values))[..., None], 100 * part)
+            yield EffectColumn(self, joint, at.of_joints([k], change)[..., None], 100 * part)
 
 
 class FrictionDrift(Effect):
@@ -173,15 +167,15 @@ class FrictionDrift(Effect):
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         part = at.problem.accuracy.of("friction_warming_percent") / 100
-        for k, joint in enumerate(at.joints):
-            open_, size = at.group(k).coordinates.open, at.actuators[k].coulomb
-            if "coulomb" in open_ and size > 0 and part > 0:
-                place = open_.index("coulomb")
-                values = [
-                    part * size * progress * rollouts[k].sensitivities[:, place]
-                    for progress, rollouts in zip(at.progress, at.rollouts, strict=True)
-                ]
-                yield EffectColumn(self, joint, at.rows(at.of_joint(k, values))[..., None], 100 * part)
+
+        def change(m: int, k: int) -> Vector:
+            place = at.group(k).coordinates.open.index("coulomb")
+            slope = at.rollouts[m][k].sensitivities[:, place]
+            return np.asarray(part * at.actuators[k].coulomb * at.progress[m] * slope)
+
+        for k, joint in enumerate(at.joints if part > 0 else ()):
+            if "coulomb" in at.group(k).coordinates.open:
+                yield EffectColumn(self, joint, at.of_joints([k], change)[..., None], 100 * part)
 
 
 class FrictionCurve(Effect):
@@ -192,24 +186,18 @@ class FrictionCurve(Effect):
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
         percent = at.problem.accuracy.of("friction_curve_percent")
+        top = np.max([[np.abs(each.fine_velocity).max() for each in every] for every in at.rollouts], axis=0)
+
+        def change(m: int, k: int, curve: Callable[[Vector], Vector]) -> Vector:
+            v, load = at.rollouts[m][k].fine_velocity, at.strand(m, k).load
+            torque = percent / 100 * at.actuators[k].coulomb * curve(0.5 * (v[1:] + v[:-1]) / top[k])
+            return at.slope(lambda by: at.position(m, k, load=replace(load, load=load.load + by * torque)))
+
+        curves = (lambda u: np.sign(u) * np.exp(-((u / STRIBECK) ** 2)), lambda u: u * np.abs(u))
         for k, joint in enumerate(at.joints):
-            size = percent / 100 * at.actuators[k].coulomb
-            top = max(float(np.abs(rollouts[k].fine_velocity).max()) for rollouts in at.rollouts)
-            if not size > 0 or not top > 0:
-                continue
-            columns = []
-            for curve in (lambda u: np.sign(u) * np.exp(-((u / STRIBECK) ** 2)), lambda u: u * np.abs(u)):
-                values = []
-                for m, rollouts in enumerate(at.rollouts):
-                    v = rollouts[k].fine_velocity
-                    torque, load = size * curve(0.5 * (v[1:] + v[:-1]) / top), at.strand(m, k).load
-                    values.append(
-                        at.slope(
-                            lambda by: at.position(m, k, load=replace(load, load=load.load + by * torque))  # noqa: B023
-                        )
-                    )
-                columns.append(at.rows(at.of_joint(k, values)))
-            yield EffectColumn(self, joint, np.stack(columns, axis=2), percent)
+            if percent > 0 and top[k] > 0 and at.actuators[k].coulomb > 0:
+                columns = [at.of_joints([k], partial(change, curve=curve)) for curve in curves]
+                yield EffectColumn(self, joint, np.stack(columns, axis=2), percent)
 
 
 class RateOfCommand(Effect):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -177,29 +177,28 @@ class SimulatedMotions:
         loads = self.problem.simulated_loads(self.motions[motion], rollouts, mechanics, shift)
         return tuple(loads[k] for k in self.numbers)
 
-    def changed(self, mechanics: Mechanics | None = None, shift: Vector | float = 0.0) -> Profile:
-        """(T, n) change of the positions with another description, or readings of positions (m,) shifted."""
-        found = []
-        for m, usual in enumerate(self.loads):
-            wrong = self._loads(m, mechanics or self.problem.mechanics, -np.asarray(shift))
-            column = np.zeros((len(self.motions[m].steps.time), len(self.joints)))
-            for k, pair in enumerate(zip(wrong, usual, strict=True)):
-                load, change = self.strand(m, k).load, combined(*pair, -1.0)
-                if change.load.any() or change.inertia.any():
-                    column[:, k] = self.slope(
-                        lambda part: self.position(m, k, load=combined(load, change, part))  # noqa: B023
-                    )
-            found.append(column)
-        return found
+    def changed(self, mechanics: Mechanics | None = None, shift: Vector | float = 0.0) -> np.ndarray:
+        """(N, n) change of the positions with another description, or readings of positions (m,) shifted."""
+        wrong = [
+            self._loads(m, mechanics or self.problem.mechanics, -np.asarray(shift))
+            for m in range(len(self.motions))
+        ]
 
-    def of_joint(self, joint: int, values: Sequence[Vector]) -> Profile:
-        """(T, n) values (T,) of one joint, 0 for the others."""
-        found = []
-        for motion, value in zip(self.motions, values, strict=True):
-            column = np.zeros((len(motion.steps.time), len(self.joints)))
-            column[:, joint] = value
-            found.append(column)
-        return found
+        def change(m: int, k: int) -> Vector:
+            load, more = self.strand(m, k).load, combined(wrong[m][k], self.loads[m][k], -1.0)
+            if not (more.load.any() or more.inertia.any()):
+                return np.zeros(len(self.motions[m].steps.time))
+            return self.slope(lambda part: self.position(m, k, load=combined(load, more, part)))
+
+        return self.of_joints(range(len(self.joints)), change)
+
+    def of_joints(self, joints: Iterable[int], values: Callable[[int, int], Vector]) -> np.ndarray:
+        """(N, n) rows of values (T,) of recording and joint; 0 for other joints."""
+        found = [np.zeros(q.shape) for q in self.measured]
+        for k in joints:
+            for m, samples in enumerate(found):
+                samples[:, k] = values(m, k)
+        return self.rows(found)
 
     @cached_property
     def stride(self) -> int:
