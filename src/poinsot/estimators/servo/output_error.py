@@ -273,8 +273,7 @@ def _estimate(
         tuple(ratio for each in results for ratio in each.ratios()), rms,
         {motion.name: start for motion, start in zip(motions, starts, strict=True)},
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
-        np.concatenate([motion.command for motion in motions]), problem.robot, by_chance,
-        tuple(found), rms_of_file,
+        np.concatenate([motion.command for motion in motions]), problem.robot, rms_of_file,
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),
