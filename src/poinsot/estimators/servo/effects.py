@@ -178,7 +178,7 @@ class FrictionDrift(Effect):
                 yield EffectColumn(self, joint, at.of_joints([k], change)[..., None], 100 * part)
 
 
-class FrictionCurve(Effect):
+class CurvedServoFriction(Effect):
     """Dry friction that rises towards standstill, or is curved with speed."""
 
     name, cause, named, of_model = "friction-curve", MISSING, False, True
@@ -216,7 +216,7 @@ class RateOfCommand(Effect):
 
 DESCRIPTION_EFFECTS: tuple[Effect, ...] = (ServoTilt(), CommonMass(), LinkMass())
 EFFECTS: tuple[Effect, ...] = (
-    ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), FrictionCurve(), RateOfCommand(),
+    ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(), RateOfCommand(),
 )  # fmt: skip
 
 
