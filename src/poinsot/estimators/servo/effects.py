@@ -216,7 +216,8 @@ class RateOfCommand(Effect):
 
 DESCRIPTION_EFFECTS: tuple[Effect, ...] = (ServoTilt(), CommonMass(), LinkMass())
 EFFECTS: tuple[Effect, ...] = (
-    ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(), RateOfCommand(),
+    ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(),
+    RateOfCommand(),
 )  # fmt: skip
 
 
