@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from poinsot import Actuator, ActuatorProblem, Actuators, OutputError, Search, read_randomization
+from poinsot import Accuracy, Actuator, ActuatorProblem, Actuators, OutputError, Search, read_randomization
 from poinsot.estimate import Status
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.exceptions import InvalidProject
@@ -81,6 +81,14 @@ def test_the_method_finds_the_actuator(estimate):
     # no sample needs a torque limit
     assert actuator.torque_limit == np.inf
     assert not estimate.identifiable[estimate.names.index("pivot.torque_limit")]
+
+
+def test_accuracy_is_read(folder):
+    (folder / "exact.toml").write_text(JOB + "\n[accuracy]\nexact = true\nclock_percent = 0.1\n")
+    project = Project.load(folder / "exact.toml")
+    problem = project.settings.method.problem(Job(project), Stopwatch())
+    assert problem.accuracy == Accuracy(exact=True, clock_percent=0.1)
+    assert problem.description_std == (0.0, 0.0)
 
 
 def test_page_and_json_have_the_actuators(estimate, folder, tmp_path):

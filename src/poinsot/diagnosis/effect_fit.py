@@ -103,13 +103,14 @@ class EffectFit:
 
     Args:
         W: (N, n, b) derivatives of the predicted readings. y: (N, n) readings less what does not depend on theta.
-        theta: (b,) as the method estimated it. columns: of the effects. counts: rows of each recording.
+        theta: (b,) as the method estimated it; None: by these rows without effects. columns: of the effects.
+        counts: rows of each recording.
         noise: (n,) white noise of the readings. priors: number of a parameter, and its prior.
     """
 
     W: np.ndarray
     y: JointSamples
-    theta: Vector
+    theta: Vector | None
     columns: tuple[EffectColumn, ...]
     counts: tuple[int, ...]
     noise: Vector
@@ -135,6 +136,12 @@ class EffectFit:
     def A(self) -> np.ndarray:
         """(N, n, b + K) regressor with columns of unit norm, then effects."""
         return np.concatenate([self.W / self.norms, *(column.values for column in self.columns)], axis=2)
+
+    @cached_property
+    def grams(self) -> np.ndarray:
+        """(n, b + K + 1, b + K + 1) products of the columns of A and y at each joint."""
+        joined = np.concatenate([self.A, self.y[:, :, None]], axis=2).transpose(1, 2, 0)
+        return joined @ joined.transpose(0, 2, 1)
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -179,8 +186,7 @@ class EffectFit:
             used = self._used(H, self.everything)
             e = self.residuals(self.everything, x)
             # a joint near the base has more parameters than one near the tip, and absorbs more of its residuals
-            weighted = (self.A / sigma[:, None]).transpose(1, 0, 2)
-            taken = np.array([np.sum(np.linalg.inv(H) * (A.T @ A)) for A in weighted])
+            taken = np.einsum("ij, kij -> k", np.linalg.inv(H), self.grams[:, :-1, :-1]) / sigma**2
             left = np.maximum(1 - taken / len(self.y), 0.1)
             sigma = np.maximum(np.sqrt(np.mean(e**2, axis=0) / left), EXACT * rms)
         return sigma, used
@@ -201,12 +207,13 @@ class EffectFit:
         self, columns: np.ndarray, sigma: Vector | None = None, information: Vector | None = None
     ) -> tuple[Vector, Matrix]:
         """x of these columns, and H with the prior."""
-        w = 1 / (self.sigma if sigma is None else sigma)
-        M = (self.A[:, :, columns] * w[:, None]).reshape(-1, len(columns))
-        H, P = M.T @ M, (self.information if information is None else information)[columns]
+        w = 1 / (self.sigma if sigma is None else sigma) ** 2
+        last = np.append(columns, self.A.shape[2])
+        G = np.tensordot(w, self.grams[:, last[:, None], last], axes=1)
+        H, P = G[:-1, :-1], (self.information if information is None else information)[columns]
         H[np.diag_indices_from(H)] += P + RIDGE * np.diag(H) * (columns < self.b) + 1e-300
         H += self._relative(columns)
-        return np.linalg.solve(H, M.T @ (self.y * w).reshape(-1) + P * self.means[columns]), H
+        return np.linalg.solve(H, G[:-1, -1] + P * self.means[columns]), H
 
     def _relative(self, columns: np.ndarray) -> Matrix:
         """Information that the mean of all gains is 0, where all are among the columns."""
@@ -360,7 +367,8 @@ class EffectFit:
 
         An efficient and a consistent estimate differ with the difference of their variances (Hausman 1978).
         """
-        moved = self.theta * self.norms - self.joint[0][: self.b]
+        without = self.plain[0] if self.theta is None else self.theta * self.norms
+        moved = without - self.joint[0][: self.b]
         white = [np.diag(np.linalg.inv(H))[: self.b] for _, H in (self.joint, self.plain)]
         expected = np.maximum(white[0] - white[1], 0.0)
         return np.asarray(np.sign(moved) * np.sqrt(np.maximum(moved**2 - expected, 0.0)))
@@ -405,12 +413,13 @@ class EffectFit:
         return float(np.sqrt(self.error.sum() / (variance * (self.rows_in.sum() + correlated * leverage))))
 
     def moved(self, place: slice) -> float:
-        """Largest change of a parameter with effects of a standard deviation, in its own standard deviations."""
-        H, w = self.plain[1], 1 / self.sigma
-        M = (self.A[:, :, : self.b] * w[:, None]).reshape(-1, self.b)
-        C = (self.A[:, :, place] * w[:, None]).reshape(len(M), -1) * np.sqrt(self.posterior[0][place])
-        change = np.linalg.solve(H, M.T @ C)
-        return float(np.max(np.abs(change) / (np.sqrt(self.variances) * self.norms)[:, None], initial=0.0))
+        """Largest change of a parameter with an effect of a standard deviation, in its own standard deviations.
+
+        All other effects follow it.
+        """
+        C = self.posterior[1]
+        change = np.abs(C[: self.b, place]) / np.sqrt(np.maximum(np.diag(C)[place], 1e-300))
+        return float(np.max(change / (np.sqrt(self.variances) * self.norms)[:, None], initial=0.0))
 
     # names
 

@@ -234,7 +234,7 @@ class EstimatedParameters(ParameterColumns):
         chance = by_chance(self.uncertainty)
         if self.uncertainty.systematic is None or chance is None:
             return std_of(self.uncertainty.model, self.uncertainty.description)
-        return np.sqrt(np.maximum(self.std**2 - np.diag(chance), 0.0))
+        return np.sqrt(np.maximum(np.diag(self.covariance) - np.diag(chance), 0.0))
 
     @property
     def absolute_std(self) -> Vector:

@@ -30,6 +30,7 @@ from .. import Estimate
 from ..arrays import Brief, Matrix, Vector
 from ..diagnosis.parameters import FEWEST_RECORDINGS
 from ..estimate import Trust
+from ..estimate.uncertainty import by_chance
 from ..estimators.servo.problem import ActuatorProblem
 from ..estimators.servo.result import Actuators
 from ..estimators.servo.search import is_scaled
@@ -312,7 +313,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> Randomizatio
     extra, groups = _parts(estimate)
     rows = list(zip(estimate.owners, estimate.kinds, estimate.units, strict=True))
     # with its own description a simulator moves like the robot, right or wrong
-    values, C = np.array(estimate.values, dtype=float), np.array(extra.by_chance, dtype=float)
+    values, C = np.array(estimate.values, dtype=float), np.array(by_chance(estimate.parameters.uncertainty))
     keep = np.array(estimate.identifiable, dtype=bool)
     following = _next_by_chance(estimate)
     for owner, stiffness in scales.items():

@@ -3,16 +3,17 @@
 The robot is simulated in MuJoCo, which shares no code with the rollouts of the estimate.
 """
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
 
 import poinsot
-from poinsot import ActuatorProblem, Actuators, OutputError, Recording, Search
+from poinsot import Accuracy, ActuatorProblem, Actuators, OutputError, Recording, Search
 from poinsot.estimate import Severity, Trust
-from poinsot.estimators.servo.effects import EFFECTS, fit_of_effects
-from poinsot.estimators.servo.residuals import Stretches
-from poinsot.estimators.servo.simulated import SimulatedMotions, outlying
+from poinsot.estimators.servo.effects import EFFECTS, CommonMass, fit_of_effects
+from poinsot.estimators.servo.simulated import outlying
 
 XML = """<mujoco model="arm"><compiler angle="radian"/>
 <option gravity="{x} 0 {z}" timestep="0.001" integrator="implicitfast"/><worldbody>
@@ -107,8 +108,8 @@ def test_a_gross_defect_is_named(cause, wrong, robot):
 
 
 def test_the_size_of_a_tilt_is_found(robot):
-    problem, estimate = solve(robot, recorded(2, tilt=0.2))
-    named = fit_of_effects(SimulatedMotions(problem, estimate.extra(Actuators))).named[0]
+    _, estimate = solve(robot, recorded(2, tilt=0.2))
+    named = fit_of_effects(estimate.parameters.uncertainty.systematic.at).named[0]
     assert named.columns[0].effect.name == "tilt"
     assert abs(named.value - np.degrees(0.2)) < 4 * named.std + 0.5
 
@@ -116,7 +117,7 @@ def test_the_size_of_a_tilt_is_found(robot):
 def test_columns_are_differences_of_simulations_of_what_they_say(clean, robot):
     """The column of a tilt is the change of positions that the coupled simulation of a tilted robot has."""
     problem, estimate = clean
-    at = SimulatedMotions(problem, estimate.extra(Actuators))
+    at = estimate.parameters.uncertainty.systematic.at
     tilt = next(effect for effect in EFFECTS if effect.name == "tilt")
     (column,) = tilt.columns(at)
     assert column.values.shape == (2000, 2, 2) and column.size == pytest.approx(
@@ -143,8 +144,75 @@ def test_outlying_readings_are_single_and_far():
 
 def test_only_rows_about_a_push_are_left_out(robot):
     problem, estimate = solve(robot, recorded(3, push=1.2))
-    stretches, left_out, _ = Stretches(SimulatedMotions(problem, estimate.extra(Actuators))).result
+    stretches, left_out, _ = estimate.parameters.uncertainty.systematic.stretches.result
     time = problem.motions[0].steps.time
     inside = (time > 8.2) & (time < 8.9)
     assert stretches[inside].all() and left_out[inside].all()
     assert not left_out[(time < 7.5) | (time > 9.6)].any()
+
+
+def test_effects_that_are_not_named_widen_intervals(clean, robot):
+    problem, estimate = clean
+    exact = OutputError(Search(draws=30, refined=2, finished=1, hops=1)).solve(
+        replace(problem, accuracy=Accuracy(exact=True))
+    )
+    known = estimate.identifiable
+    assert (exact.systematic_std == 0).all() and (estimate.std >= exact.std)[known].all()
+    np.testing.assert_array_equal(exact.std, exact.parameters.coloured_std)
+    assert not exact.parameters.uncertainty.systematic.at.problem.description_std[0]
+    # gravity has the scale of torques from the masses, whose error by itself is 15 %
+    scale = [kind == "stiffness" for kind in estimate.kinds]
+    np.testing.assert_array_less(estimate.relative_std_percent[scale], 3 * 15)
+    np.testing.assert_array_less(10, estimate.relative_std_percent[scale])
+    assert {"clock", "zero"} <= {
+        column.effect.name for column in estimate.parameters.uncertainty.systematic.fit.columns
+    }
+    assert any("%" in entry.reason and "clock" in entry.what for entry in estimate.unchecked)
+
+
+def test_heavier_links_are_weaker_actuators(clean):
+    """All torques that the robot takes by a common factor: as a stiffness, to which others are ratios, over it."""
+    at = clean[1].parameters.uncertainty.systematic.at
+    (column,) = CommonMass().columns(at)
+    scale = [k for k, (name, _) in enumerate(at.group(0).coordinates.columns) if name == "stiffness"]
+    size = at.group(0).coordinates.size
+    of_scale = at.by_coordinates[:, :, [scale[0], size + scale[0]]].sum(axis=2)
+    np.testing.assert_allclose(
+        column.values[:, :, 0], -0.01 * column.size * of_scale, atol=1e-3 * np.abs(of_scale).max()
+    )
+
+
+def test_a_clock_changes_positions_as_a_simulation_in_other_time_does(clean, robot):
+    problem, estimate = clean
+    found, part = estimate.extra(Actuators), -1e-3
+    motion, recording = problem.motions[0], problem.recordings["moves"]
+    slow = replace(problem, recordings={"moves": replace(recording, time=(1 + part) * recording.time)})
+    q0, v0 = found.starts["moves"]
+    usual, other = (
+        np.stack(
+            [each.position for each in of.simulate(of.motions[0], found.actuators, start=start)[0]], axis=1
+        )
+        for of, start in ((problem, (q0, v0)), (slow, (q0, v0 / (1 + part))))
+    )
+    at = estimate.parameters.uncertainty.systematic.at
+    column = np.stack([at.of_clock(0, k, 1.0) for k in range(2)], axis=1)
+    assert len(motion.steps.time) == len(column)
+    error = (other - usual) / part - column
+    assert np.sqrt(np.mean(error**2)) < 0.1 * np.sqrt(np.mean(column**2))
+
+
+def test_a_gain_on_the_rate_of_commands_is_not_known_where_none_explains_as_much(robot):
+    """The simulated controller has none, and a setpoint that steps."""
+    recording = recorded(4)
+    found = {}
+    for name, held in (("assumed", {}), ("given", {"ramp": 0.01})):
+        problem = ActuatorProblem(robot, {"moves": recording}, open=(*OPEN, "derivative_gain"), held=held)
+        found[name] = OutputError(Search(draws=60, refined=3, finished=1, hops=2)).solve(problem)
+        at = found[name].parameters.uncertainty.systematic.at
+        assert bool(at.without_rate) == (name == "assumed")
+    estimate = found["assumed"]
+    for joint, damping in zip(JOINTS, DAMPING, strict=True):
+        k = estimate.names.index(f"{joint}.damping")
+        assert abs(estimate.values[k] - damping) < 2.6 * estimate.std[k]
+        k = estimate.names.index(f"{joint}.derivative_gain")
+        assert estimate.values[k] < 2.6 * estimate.std[k]

@@ -17,13 +17,13 @@ from poinsot.estimators.servo.examination import (
     Assignment,
     Case,
     CopiedCommand,
-    Following,
     JointExcitation,
     Jumps,
     LostRows,
     PositionLimits,
     Stops,
 )
+from poinsot.estimators.servo.following import Following
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.exceptions import UntrustedResult
 from poinsot.project.methods import find_method

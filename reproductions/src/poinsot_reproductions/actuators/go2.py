@@ -23,7 +23,7 @@ import polars as pl
 from poinsot import Recording
 from poinsot.arrays import Vector
 from poinsot.estimate import Estimate
-from poinsot.estimators.servo.between_joints import Equality, equality_of_joints, pooled_priors
+from poinsot.estimators.servo.between_joints import Equality, equality_of_joints
 from poinsot.estimators.servo.output_error import OutputError
 from poinsot.estimators.servo.problem import ActuatorProblem
 from poinsot.estimators.servo.result import Actuators
@@ -33,6 +33,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
 from ..described import described_robot
+from .pooling import pooled_priors
 from .predictions import (
     AS_DESCRIBED,
     FROM_START,

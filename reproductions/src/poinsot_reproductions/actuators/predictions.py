@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from poinsot import Recording
+from poinsot.accuracy import Accuracy
 from poinsot.arrays import JointSamples, Vector
 from poinsot.estimators.servo.output_error import OutputError
 from poinsot.estimators.servo.search import Search
@@ -32,7 +33,7 @@ from ..case import Curves
 
 LONGEST_STEP_S = 0.0045
 LAG_STEP_S = 0.005
-AS_DESCRIBED: dict[str, Any] = {"link_inertia_std": 0.0, "gravity_tilt_std": 0.0}
+AS_DESCRIBED: dict[str, Any] = {"accuracy": Accuracy(exact=True)}
 """Settings of problems whose estimates are compared with simulations or estimates of the same description: what is
 wrong with it is the same in both."""
 

@@ -1,10 +1,10 @@
 """A LeRobot SO-101 arm: fit on two motions, predict the others open loop.
 
 Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands and
-positions are known; currents and torques are not. Two motions are chosen by what they visit (`servo.coverage`),
+positions are known; currents and torques are not. Two motions are chosen by what they visit (`coverage`),
 first among the half that stays highest above the table. All motions are simulated from the written MuJoCo file, from
 their first positions and their commands, and those in which the arm touches the table are found
-(`servo.touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and
+(`touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and
 do not touch count.
 
 The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
@@ -26,11 +26,9 @@ from poinsot import Recording
 from poinsot.arrays import Vector
 from poinsot.diagnosis.parameters import FEWEST_RECORDINGS
 from poinsot.estimate import NORMAL_95
-from poinsot.estimators.servo.coverage import Choice, Coverage
 from poinsot.estimators.servo.output_error import OutputError
 from poinsot.estimators.servo.problem import OPEN, ActuatorProblem
 from poinsot.estimators.servo.result import Actuators
-from poinsot.estimators.servo.touching import Touch, find_touching, lowest_of_recordings
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.friction.listed import servo_friction
 from poinsot.models.robot.articulated import Articulated
@@ -38,6 +36,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
 from ..described import described_robot
+from .coverage import Choice, Coverage
 from .predictions import (
     AS_DESCRIBED,
     FROM_START,
@@ -49,6 +48,7 @@ from .predictions import (
     predict_in_mujoco_alone,
     published,
 )
+from .touching import Touch, find_touching, lowest_of_recordings
 
 FOLDER = "so101"
 JOINTS = {

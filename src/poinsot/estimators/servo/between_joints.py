@@ -1,4 +1,4 @@
-"""What joints of a robot have in common: whether two are alike, and what all show of a parameter together.
+"""Whether two joints of a robot are alike.
 
 Whether the parameters of two joints are equal is tested, before `share` takes them for one. With the parameters x, y
 that both estimates determine, and their covariance V of x - y,
@@ -6,16 +6,11 @@ that both estimates determine, and their covariance V of x - y,
     chi2 = (x - y)^T V^-1 (x - y)
 
 has a chi-square distribution with len(x) degrees of freedom if the true values are equal.
-
-All joints together give a prior for each of them (partial pooling). Where the motors of a robot are of one kind, or its
-commands come in one packet, a joint that shows a parameter badly learns from those that show it well: the prior is
-where the value of a further joint would be (`statistics.predictive_std`). A second estimate with it counts the samples
-of a joint twice, by its share in the mean; with a dozen joints this is small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +18,6 @@ from scipy.special import chdtrc
 
 from ...estimate import Estimate
 from ...exceptions import InvalidMethod
-from ...parameters import Normal
-from ...statistics import predictive_std
 from .search import OWN
 
 
@@ -77,21 +70,3 @@ def equality_of_joints(estimate: Estimate, pairs: Iterable[tuple[str, str]]) -> 
         most = kinds[int(np.argmax(np.abs(d) / std))]
         found.append(Equality((one, other), kinds, chi_square, float(chdtrc(len(kinds), chi_square)), most))
     return tuple(found)
-
-
-def pooled_priors(estimate: Estimate, parameters: Sequence[str]) -> dict[str, Normal]:
-    """Parameter -> the prior that all joints give together, for `ActuatorProblem.priors`.
-
-    Args:
-        estimate: of actuators. parameters: names, such as `"delay"`; one that fewer than three joints have is left out.
-    """
-    priors = {}
-    std = estimate.std
-    for parameter in parameters:
-        at = [i for i, name in enumerate(estimate.names) if name.rpartition(".")[2] == parameter]
-        x, s = estimate.values[at], std[at]
-        usable = np.isfinite(s) & (s > 0)
-        if usable.sum() >= 3:
-            mean, spread = predictive_std(x[usable, None], s[usable, None])
-            priors[parameter] = Normal(mean.item(), spread.item())
-    return priors

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Estimate
+from .effects import ServoErrors
+from .following import Following
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Actuators
 from .simulated import SimulatedMotions
@@ -23,10 +26,26 @@ class Case:
     found: Actuators
     problem: ActuatorProblem
 
-    @cached_property
+    @property
+    def errors(self) -> ServoErrors:
+        """Effects of the estimate."""
+        return cast("ServoErrors", self.estimate.parameters.uncertainty.systematic)
+
+    @property
     def simulated(self) -> SimulatedMotions:
         """What the estimate simulates."""
-        return SimulatedMotions(self.problem, self.found)
+        return self.errors.at
+
+    @cached_property
+    def _followed(self) -> dict[tuple[str, int], Following]:
+        return {}
+
+    def following(self, motion: CommandedMotion, k: int) -> Following:
+        """How the position of a joint of the problem follows its own command."""
+        key = motion.name, k
+        if key not in self._followed:
+            self._followed[key] = Following.of(motion.steps.time, motion.command[:, k], motion.measured[:, k])
+        return self._followed[key]
 
     def moving(self) -> Iterator[tuple[CommandedMotion, int, Vector, Vector]]:
         """(motion, place of a joint, (T,) its commands, (T,) positions) where both move enough to be compared."""

@@ -2,15 +2,6 @@
 
 These checks need no model of the actuator. Recordings in which a joint does not move say nothing about it.
 
-How a measured position follows a command (`Following`):
-
-    q(t) = a + b y(t) + e(t),     T y'(t) + y(t) = c(t - s)
-
-c is the command, b its gain, a an offset, s a delay of either sign, T a lag. For each s and T of a grid the error is a
-parabola in b (a is eliminated), so that its least value within any range of gains is at hand:
-
-    |e|^2 / N = var(q) - 2 b cov(q, y) + b^2 var(y)
-
 A servo that is in order follows its own command, in its direction, about as far, and after it. Where another range of
 gains or delays, or another joint's command, predicts the position far better, columns, signs or units are mistaken.
 """
@@ -18,21 +9,25 @@ gains or delays, or another joint's command, predicts the position far better, c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from ... import Recording
 from ...accuracy import CAREFUL
-from ...arrays import Times, Vector
+from ...arrays import JointSamples, Vector
 from ...diagnosis import Cause, Check
-from ...diagnosis.position_samples import LOST, lost_at, steps
+from ...diagnosis.channels import AngleUnit, Sign, SwappedChannels
+from ...diagnosis.position_samples import LOST, LostSamples, lost_at, steps
 from ...diagnosis.stale_samples import StaleSamples
 from ...estimate import Finding, Severity
 from .case import Case, extent, least_motion
-from .problem import ActuatorProblem, CommandedMotion
+from .following import FOLLOWS, Following, Predictor
+from .problem import CommandedMotion
 
 DEGREES = 180 / np.pi
+
+TURN = "Turn the one whose direction is not that of the joint's axis in the description: scale = -1."
+EXCHANGE = "Exchange the entries of columns in position_command or in position."
 
 
 class Jumps(Check):
@@ -72,18 +67,24 @@ class LostRows(Check):
     the positions of all joints together do.
 
     Class variables:
-        ratio: see `poinsot.diagnosis.position_samples`. least: places; at one or two a command may jump.
+        least: places; at one or two a command may jump.
     """
 
     of_samples = True
-    ratio, least = 40.0, 3
+    least = 3
 
     causes = (LOST,)
 
     def look(self, case: Case) -> Iterator[Finding]:
         for motion in case.problem.all_motions:
-            for what, places in (("commands", self._by_commands), ("positions", self._by_positions)):
-                at, count = places(case.problem, motion)
+            measured = motion.measured[:, np.isfinite(motion.measured).all(axis=0)]
+            for what, moves in (("commands", motion.command), ("positions", measured)):
+                at, count = lost_at(_recording(motion, moves), LostSamples.ratio)
+                if len(at) and (found := steps(_recording(motion, np.hstack([moves, measured])))):
+                    # a row is missing for all joints, and for what they measure; one of them may jump
+                    own, usual, noise = found
+                    single = (np.abs(usual[at]) > 5 * noise) & (np.abs(own[at]) < 1.4 * np.abs(usual[at]))
+                    at = at[~single.any(axis=1)]
                 if len(at) >= self.least:
                     yield LOST.finding(
                         Severity.error,
@@ -95,33 +96,10 @@ class LostRows(Check):
                     )
                     break
 
-    def _by_positions(self, problem: ActuatorProblem, motion: CommandedMotion) -> tuple[np.ndarray, int]:
-        return lost_at(_measured(problem, motion), self.ratio)
 
-    def _by_commands(self, problem: ActuatorProblem, motion: CommandedMotion) -> tuple[np.ndarray, int]:
-        commands = {f"position.{joint}": motion.command[:, k] for k, joint in enumerate(problem.joints)}
-        units = dict(zip(commands, problem.units, strict=True))
-        at, count = lost_at(Recording(motion.steps.time, commands, units), self.ratio)
-        if len(at):
-            # a row that is missing is missing for all joints, and for what they measure; a command alone may jump
-            measured = _measured(problem, motion)
-            both = commands | {f"{name} measured": measured[name] for name in measured.channels}
-            found = steps(Recording(motion.steps.time, both, dict.fromkeys(both, "rad") | units))
-            assert found is not None
-            own, usual, noise = found
-            single = (np.abs(usual[at]) > 5 * noise) & (np.abs(own[at]) < 1.4 * np.abs(usual[at]))
-            at = at[~single.any(axis=1)]
-        return at, count
-
-
-def _measured(problem: ActuatorProblem, motion: CommandedMotion) -> Recording:
-    """Positions of the joints that have a reading in every row."""
-    whole = [k for k in range(len(problem.joints)) if np.isfinite(motion.measured[:, k]).all()]
-    names = [f"position.{problem.joints[k]}" for k in whole]
-    columns = {name: motion.measured[:, k] for name, k in zip(names, whole, strict=True)}
-    return Recording(
-        motion.steps.time, columns, {name: problem.units[k] for name, k in zip(names, whole, strict=True)}
-    )
+def _recording(motion: CommandedMotion, moves: JointSamples) -> Recording:
+    columns = {f"position.{k}": np.ascontiguousarray(column) for k, column in enumerate(moves.T)}
+    return Recording(motion.steps.time, columns, dict.fromkeys(columns, "rad"))
 
 
 class StaleReadings(Check):
@@ -220,11 +198,7 @@ class PositionLimits(Check):
             "Correct the zero (offset = ...) or the sign (scale = -1) of its position and command; gravity depends on "
             "the posture.",
         ),
-        Cause(
-            "angle-unit",
-            "Positions or commands in degrees are declared as radians, or the reverse.",
-            'Write the unit that the file has: unit = "deg" or unit = "rad".',
-        ),
+        AngleUnit.cause,
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
@@ -353,17 +327,9 @@ class Assignment(Check):
     better, in_time, fair, early_s = 0.5, 0.75, 0.6, 0.05
 
     causes = (
-        *PositionLimits.causes[1:],
-        Cause(
-            "sign",
-            "A position and its command count in opposite directions.",
-            "Turn the one whose direction is not that of the joint's axis in the description: scale = -1.",
-        ),
-        Cause(
-            "swapped-channels",
-            "A position follows another joint's command.",
-            "Exchange the entries of columns in position_command or in position.",
-        ),
+        AngleUnit.cause,
+        Sign.cause,
+        SwappedChannels.cause,
         Cause(
             "command-clock",
             "A position moves before its command: their clocks differ.",
@@ -375,40 +341,29 @@ class Assignment(Check):
         unit, sign, swapped, clock = self.causes
         joints = case.problem.joints
         low, high = FOLLOWS
-        for motion, k, c, q in case.moving():
+        for motion, k, _, q in case.moving():
             joint, time = joints[k], motion.steps.time
-            own = Following.of(time, c, q)
-            declared = own.best()
-            tried: list[tuple[Predictor, Cause, str, str]] = []
-            if case.problem.units[k] == "rad":
-                for factor, what in ((DEGREES, "position"), (1 / DEGREES, "position_command")):
-                    tried.append(
-                        (
-                            own.best((low * factor, high * factor)), unit,
-                            f"The {what} of {joint} in {motion.name!r} is 57 times too large: it is in degrees, or the "
-                            "other in radians,",
-                            f'Write the unit that the file has: unit = "deg" in {what}, or unit = "rad" in the other.',
-                        )
-                    )  # fmt: skip
-            tried.append(
-                (own.best((-high, -low)), sign, f"{joint} in {motion.name!r} moves against its command,", "")
-            )
-            early = own.best(earliest=-np.inf)
+            where = f"of {joint} in {motion.name!r}"
+            own = case.following(motion, k)
+            declared, early = own.best(), own.best(earliest=-np.inf)
+            tried: list[tuple[Predictor, Cause, str, str]] = [
+                (own.best((-high, -low)), sign, f"The motion {where} is against its command,", TURN)
+            ]
+            for factor, what in ((DEGREES, "position"), (1 / DEGREES, "position_command")):
+                if case.problem.units[k] == "rad":
+                    said = f"The {what} {where} is 57 times too large: it is in degrees, or the other in radians,"
+                    remedy = f'Write the unit that the file has: unit = "deg" in {what}, or unit = "rad" in the other.'
+                    tried.append((own.best((low * factor, high * factor)), unit, said, remedy))
             if early.delay <= -self.early_s:
-                tried.append(
-                    (
-                        early,
-                        clock,
-                        f"{joint} in {motion.name!r} moves {-early.delay:.2g} s before its command,",
-                        "",
-                    )
-                )
+                said = f"The motion {where} is {-early.delay:.2g} s before its command,"
+                tried.append((early, clock, said, ""))
             if declared.error > self.better * own.spread:
                 for other, name in enumerate(joints):
                     if other != k and np.ptp(motion.command[:, other]) > 0:
                         best = Following.of(time, motion.command[:, other], q).best()
-                        said = f"The position of {joint} in {motion.name!r} follows the command of {name},"
-                        tried.append((best, swapped, said, ""))
+                        tried.append(
+                            (best, swapped, f"The position {where} follows the command of {name},", "")
+                        )
             best, cause, said, remedy = min(tried, key=lambda each: each[0].error)
             better = self.in_time if cause is clock else self.better
             if best.error < better * declared.error and best.error < self.fair * own.spread:
@@ -420,84 +375,3 @@ class Assignment(Check):
                     where=joint,
                     evidence=float(np.log(declared.error / max(best.error, 1e-12))),
                 )
-
-
-LONGEST_S = 1.0
-"""Largest delay to either side [s], at most a fifth of the recording."""
-
-SHORTEST_S = 0.02
-"""Least step of the grid of delays [s]."""
-
-LAGS_S = (0.0, 0.03, 0.1, 0.3)
-
-MOST_SAMPLES = 1500
-"""Evenly spaced: more of them do not change what is asked here."""
-
-FOLLOWS = (0.1, 3.0)
-"""Gains of a servo that is in order. Dry friction makes that of a small motion smaller than 1."""
-
-
-@dataclass(frozen=True)
-class Predictor:
-    """The best of some predictors.
-
-    Args:
-        gain, delay, lag: b, s [s], T [s]. error: root mean square of e [rad].
-    """
-
-    gain: float
-    delay: float
-    lag: float
-    error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Following:
-    """Predictors of a position from a command.
-
-    Args:
-        delays, lags: (P,) of each [s]. covariance, variance: (P,) cov(q, y) and var(y) [rad^2].
-        spread: standard deviation of the position [rad].
-    """
-
-    delays: Vector
-    lags: Vector
-    covariance: Vector
-    variance: Vector
-    spread: float
-
-    @classmethod
-    def of(cls, time: Times, command: Vector, measured: Vector) -> Following:
-        """Args:
-        time: (T,) [s]. command: (T,) [rad]. measured: (T,) [rad], NaN where nothing was measured.
-        """
-        valid = np.flatnonzero(np.isfinite(measured))
-        kept = valid[:: max(1, -(-len(valid) // MOST_SAMPLES))]
-        t, q = time[kept], measured[kept]
-        step = max(float(np.median(np.diff(time))), SHORTEST_S)
-        count = int(min(LONGEST_S, 0.2 * (time[-1] - time[0])) / step)
-        grid = [(s * step, lag) for lag in LAGS_S for s in range(-count, count + 1)]
-        lagged = {lag: _lagged(time, command, lag) for lag in LAGS_S}
-        Y = np.stack([np.interp(t - s, time, lagged[lag]) for s, lag in grid])
-        Y -= Y.mean(axis=1, keepdims=True)
-        delays, lags = np.array(grid).T
-        return cls(delays, lags, Y @ (q - q.mean()) / len(q), np.mean(Y * Y, axis=1), float(q.std()))
-
-    def best(self, gains: tuple[float, float] = FOLLOWS, earliest: float = 0.0) -> Predictor:
-        """The best predictor with a gain in this range, and a delay of at least `earliest` [s]."""
-        b = np.clip(self.covariance / np.maximum(self.variance, 1e-300), *gains)
-        squares = self.spread**2 - 2 * b * self.covariance + b * b * self.variance
-        k = int(np.argmin(np.where(self.delays >= earliest - 1e-9, squares, np.inf)))
-        return Predictor(
-            float(b[k]), float(self.delays[k]), float(self.lags[k]), float(np.sqrt(max(squares[k], 0.0)))
-        )
-
-
-def _lagged(time: Times, command: Vector, lag: float) -> Vector:
-    """(T,) y of T y' + y = c, from c at the first sample."""
-    if lag == 0.0:
-        return command
-    y = command.copy()
-    for k, weight in enumerate(np.exp(-np.diff(time) / lag)):
-        y[k + 1] = weight * y[k] + (1 - weight) * command[k]
-    return y

@@ -6,26 +6,35 @@ sizes d of the effects, each in standard deviations of its prior,
     q - q_simulated = (dq/dx) dx + C d + e
 
 dq/dx are the sensitivities of the rollouts. C are differences of rollouts along changed loads (masses, direction of
-gravity, zeros of readings), or with a changed supply. A parameter that changes slowly moves the position as its
-sensitivity does, times its change: a joint forgets within a fraction of a second. `EffectFit` estimates x and d
-together, and names the effects with which it predicts parts of the recordings that it was not fitted to.
+gravity, zeros of readings, friction), with a changed supply, or on another clock. A parameter that changes slowly moves
+the position as its sensitivity does, times its change: a joint forgets within a fraction of a second. `EffectFit`
+estimates x and d together, and names the effects with which it predicts parts of the recordings that it was not fitted
+to. All others widen the intervals (`ServoErrors`).
+
+Whether a controller acts on the rate of its command is not seen where commands are held: a setpoint that moves to each
+command within a time, with a gain on its rate, and one that steps without such a gain predict nearly the same. Where
+the second explains the recordings as well, the truth may be anywhere between both estimates (`RateOfCommand`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
 
 import numpy as np
 
-from ...accuracy import CAREFUL
+from ...arrays import Matrix, Vector
 from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.efforts import GAIN_CHANGE
-from ...diagnosis.effects.friction import WARMING
-from ...diagnosis.effects.geometry import DEGREE, GRAVITY, ZERO
+from ...diagnosis.effects.friction import MISSING, STRIBECK, WARMING
+from ...diagnosis.effects.geometry import CLOCK, DEGREE, GRAVITY, ZERO
 from ...diagnosis.parameters import DescribedBodies
+from ...estimate.uncertainty import raised
 from .simulated import SimulatedMotions
+from .stretches import Stretches
 
 
 class ServoZero(Effect):
@@ -33,16 +42,17 @@ class ServoZero(Effect):
 
     name, cause, unit = "zero", ZERO, "deg"
     sentence = "The zero of joint {joint} is off by {size}"
+    unchecked = "the zero of joint {joint}"
 
     def remedy(self) -> str:
         return "Correct the position of {joint} with offset = ..., so that it agrees with the description."
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        problem, deg = at.problem, CAREFUL.zero_deg
+        problem, deg = at.problem, at.problem.accuracy.of("zero_deg")
         for place, joint, unit in zip(problem.places, problem.joints, problem.units, strict=True):
-            if unit == "rad":
+            if unit == "rad" and deg > 0:
                 shift = deg * DEGREE * np.eye(len(problem.robot.joints))[place]
-                yield EffectColumn(self, joint, at.rows(at.changed(shift=shift))[..., None], deg)
+                yield EffectColumn(self, joint, at.changed(shift=shift)[..., None], deg)
 
 
 class ServoTilt(Effect):
@@ -53,19 +63,35 @@ class ServoTilt(Effect):
     unchecked = "the tilt of the base (direction of gravity)"
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        right, std = at.problem.mechanics, at.problem.gravity_tilt_std
+        right, (_, std) = at.problem.mechanics, at.problem.description_std
         size = float(np.linalg.norm(right.gravity))
         if not size > 0 or not std > 0:
             return
         across = np.linalg.svd(right.gravity[None])[2][1:]
-        columns = [
-            at.rows(at.changed(replace(right, gravity=right.gravity + std * size * axis))) for axis in across
-        ]
+        columns = [at.changed(replace(right, gravity=right.gravity + std * size * axis)) for axis in across]
         yield EffectColumn(self, "", np.stack(columns, axis=2), std / DEGREE)
 
 
+COMMON = 0.75
+"""Part of the variance of a described mass that all links share: drawings leave out the same things everywhere."""
+
+
+class CommonMass(Effect):
+    """Masses of all links that are not the described ones, by a common factor."""
+
+    name, cause, unit, named = "common-mass", DescribedBodies.causes[0], "%", False
+    sentence = "The masses of all links differ by {size} from those described"
+    unchecked = "the described masses of all links together"
+
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
+        right, std = at.problem.mechanics, np.sqrt(COMMON) * at.problem.description_std[0]
+        if std > 0:
+            heavier = replace(right, inertials=(1 + std) * right.inertials)
+            yield EffectColumn(self, "", at.changed(heavier)[..., None], 100 * std)
+
+
 class LinkMass(Effect):
-    """Mass and first moments of a link that are not the described ones: a load, cables, another material."""
+    """Mass and centre of a link that are not the described ones, each with half of the variance of its first moment."""
 
     name, cause, unit = "link-mass", DescribedBodies.causes[0], "%"
     sentence = "Mass and centre of what joint {joint} carries differ by {size} from those described"
@@ -75,22 +101,37 @@ class LinkMass(Effect):
         return "Weigh the link behind {joint} with its load, and correct its inertial in the description."
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        right, std = at.problem.mechanics, at.problem.link_inertia_std
+        right, std = at.problem.mechanics, np.sqrt(1 - COMMON) * at.problem.description_std[0]
         robot = at.problem.robot
         for k, parent in enumerate(robot.body_joints):
             if not std > 0 or not right.inertials[k, 0] > 0:
                 continue
             name = robot.model.names[parent]
             columns = []
-            reach = max(float(np.linalg.norm(right.inertials[k, 1:4])), 1e-9)
-            for change in (
-                std * right.inertials[k],
-                *(std * reach * np.eye(10)[1 + axis] for axis in range(3)),
-            ):
+            moment, centre = right.inertials[k, 1:4], np.zeros((3, 10))
+            # along the direction of the centre, and across it
+            size = max(float(np.linalg.norm(moment)), 1e-9) * np.array([np.sqrt(0.5), 1.0, 1.0])
+            centre[:, 1:4] = size[:, None] * np.linalg.svd(moment[None])[2]
+            for change in std * np.stack([np.sqrt(0.5) * right.inertials[k], *centre]):
                 inertials = right.inertials.copy()
                 inertials[k] += change
-                columns.append(at.rows(at.changed(replace(right, inertials=inertials))))
+                columns.append(at.changed(replace(right, inertials=inertials)))
             yield EffectColumn(self, name, np.stack(columns, axis=2), 100 * std)
+
+
+class ServoClock(Effect):
+    """A second of the recording that lasts longer."""
+
+    name, cause, named = "clock", CLOCK, False
+    sentence = "The clock is off by {size}"
+    unchecked = "the rate of the clock"
+
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
+        percent = at.problem.accuracy.of("clock_percent")
+        if percent > 0:
+            joints = range(len(at.joints))
+            values = at.of_joints(joints, lambda m, k: at.of_clock(m, k, percent / 100))
+            yield EffectColumn(self, "", values[..., None], percent)
 
 
 class GainDrift(Effect):
@@ -103,16 +144,16 @@ class GainDrift(Effect):
         return "Record the supply as voltage = ..., or identify from the part before or after the change: between_s."
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        part = CAREFUL.drift_percent / 100
-        for k, joint in enumerate(at.problem.joints):
-            values = []
-            for m, motion in enumerate(at.motions):
-                strand, middles = at.strand(m, k), motion.steps.middles
-                usual = np.ones(len(middles)) if strand.supply is None else strand.supply
-                change = part * np.interp(middles, motion.steps.time, at.progress[m])
-                more, less = (at.position(m, k, supply=usual * (1 + sign * change)) for sign in (1.0, -1.0))
-                values.append(0.5 * (more - less))
-            yield EffectColumn(self, joint, at.rows(at.of_joint(k, values))[..., None], 100 * part)
+        part = at.problem.accuracy.of("drift_percent") / 100
+
+        def change(m: int, k: int) -> Vector:
+            supply, steps = at.strand(m, k).supply, at.motions[m].steps
+            usual = np.ones(len(steps.middles)) if supply is None else supply
+            drift = part * np.interp(steps.middles, steps.time, at.progress[m])
+            return at.slope(lambda by: at.position(m, k, supply=usual * (1 + by * drift)))
+
+        for k, joint in enumerate(at.joints if part > 0 else ()):
+            yield EffectColumn(self, joint, at.of_joints([k], change)[..., None], 100 * part)
 
 
 class FrictionDrift(Effect):
@@ -125,26 +166,68 @@ class FrictionDrift(Effect):
         return "Record with a warm robot, or identify from a part with between_s."
 
     def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        part = CAREFUL.friction_warming_percent / 100
-        for k, joint in enumerate(at.problem.joints):
-            open_, size = at.group(k).coordinates.open, at.found[joint].coulomb
-            if "coulomb" in open_ and size > 0:
-                place = open_.index("coulomb")
-                values = [
-                    part * size * progress * rollouts[k].sensitivities[:, place]
-                    for progress, rollouts in zip(at.progress, at.rollouts, strict=True)
-                ]
-                yield EffectColumn(self, joint, at.rows(at.of_joint(k, values))[..., None], 100 * part)
+        part = at.problem.accuracy.of("friction_warming_percent") / 100
+
+        def change(m: int, k: int) -> Vector:
+            place = at.group(k).coordinates.open.index("coulomb")
+            slope = at.rollouts[m][k].sensitivities[:, place]
+            return np.asarray(part * at.actuators[k].coulomb * at.progress[m] * slope)
+
+        for k, joint in enumerate(at.joints if part > 0 else ()):
+            if "coulomb" in at.group(k).coordinates.open:
+                yield EffectColumn(self, joint, at.of_joints([k], change)[..., None], 100 * part)
 
 
-EFFECTS: tuple[Effect, ...] = (ServoZero(), ServoTilt(), LinkMass(), GainDrift(), FrictionDrift())
+class CurvedServoFriction(Effect):
+    """Dry friction that rises towards standstill, or is curved with speed."""
+
+    name, cause, named, of_model = "friction-curve", MISSING, False, True
+    sentence = "Friction of joint {joint} is not viscous and Coulomb: it is off by {size}"
+
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
+        percent = at.problem.accuracy.of("friction_curve_percent")
+        top = np.max([[np.abs(each.fine_velocity).max() for each in every] for every in at.rollouts], axis=0)
+
+        def change(m: int, k: int, curve: Callable[[Vector], Vector]) -> Vector:
+            v, load = at.rollouts[m][k].fine_velocity, at.strand(m, k).load
+            torque = percent / 100 * at.actuators[k].coulomb * curve(0.5 * (v[1:] + v[:-1]) / top[k])
+            return at.slope(lambda by: at.position(m, k, load=replace(load, load=load.load + by * torque)))
+
+        curves = (lambda u: np.sign(u) * np.exp(-((u / STRIBECK) ** 2)), lambda u: u * np.abs(u))
+        for k, joint in enumerate(at.joints):
+            if percent > 0 and top[k] > 0 and at.actuators[k].coulomb > 0:
+                columns = [at.of_joints([k], partial(change, curve=curve)) for curve in curves]
+                yield EffectColumn(self, joint, np.stack(columns, axis=2), percent)
 
 
-def fit_of_effects(at: SimulatedMotions, left_out: np.ndarray | None = None) -> EffectFit:
+class RateOfCommand(Effect):
+    """A controller that does not act on the rate of its command, where the recordings do not tell."""
+
+    name, cause, named, of_model = "rate-of-command", MISSING, False, True
+    unit = "of the gain found"
+    sentence = "The gain of {joint} on the rate of its command differs by {size}"
+
+    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
+        # the estimate is at one end of what is equally likely
+        for group, change in at.without_rate.items():
+            values = at.sensitivities[0] @ change[at.shown] / np.sqrt(3)
+            yield EffectColumn(self, group, values[..., None], 1 / np.sqrt(3))
+
+
+DESCRIPTION_EFFECTS: tuple[Effect, ...] = (ServoTilt(), CommonMass(), LinkMass())
+EFFECTS: tuple[Effect, ...] = (
+    ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(),
+    RateOfCommand(),
+)  # fmt: skip
+
+
+def fit_of_effects(
+    at: SimulatedMotions, left_out: np.ndarray | None = None, effects: Sequence[Effect] = EFFECTS
+) -> EffectFit:
     """Parameters and effects together, at the rows (N,) that are not left out."""
     W, priors = at.sensitivities
     y = at.rows(at.regular)
-    columns = [column for effect in EFFECTS for column in effect.columns(at)]
+    columns = [column for effect in effects for column in effect.columns(at)]
     if left_out is not None:
         W, y = W.copy(), y.copy()
         W[left_out] = y[left_out] = 0.0
@@ -153,4 +236,50 @@ def fit_of_effects(at: SimulatedMotions, left_out: np.ndarray | None = None) -> 
         ]
     columns = [each for each in columns if each.size > 0 and np.abs(each.values).max() > 0]
     counts = tuple(len(motion.steps.time[:: at.stride]) for motion in at.motions)
-    return EffectFit(W, y, np.zeros(W.shape[2]), tuple(columns), counts, at.noise, priors)
+    return EffectFit(W, y, None, tuple(columns), counts, at.noise, priors)
+
+
+@dataclass(frozen=True, eq=False)
+class ServoErrors:
+    """Effects of an estimate of all groups of joints, and what they add to its intervals.
+
+    Args:
+        at: the motions. by_chance: (P, P) covariance of the coordinates of all groups. slope: (P, P) of the parameters
+            by them.
+    """
+
+    at: SimulatedMotions
+    by_chance: Matrix
+    slope: Matrix
+
+    between_blocks: ClassVar[None] = None
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        return Stretches(self.at)
+
+    @cached_property
+    def fit(self) -> EffectFit | None:
+        """Parameters and effects at the rows that no external torque moved; None: nothing moves in the simulation."""
+        if not len(self.at.shown):
+            return None
+        return fit_of_effects(self.at, self.stretches.result[1])
+
+    @cached_property
+    def of_coordinates(self) -> Matrix | None:
+        """(P, P) covariance of the coordinates, with what is by chance; None: there are no effects."""
+        if self.at.problem.accuracy.exact or (fit := self.fit) is None or not fit.columns:
+            return None
+        total, shown = self.by_chance.copy(), self.at.shown
+        with np.errstate(all="ignore"):  # what is hardly determined overflows
+            wider = raised(fit.covariance, np.diag(total)[shown])
+        if not np.isfinite(wider).all():
+            return None
+        total[np.ix_(shown, shown)] = wider
+        return total
+
+    @property
+    def covariance(self) -> Matrix | None:
+        """(P, P) covariance of the parameters; None as of `of_coordinates`."""
+        C = self.of_coordinates
+        return None if C is None else np.asarray(self.slope @ C @ self.slope.T)

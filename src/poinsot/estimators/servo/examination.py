@@ -34,7 +34,6 @@ from .case import Case, extent, least_motion
 from .channels import (
     Assignment,
     CopiedCommand,
-    Following,
     JointExcitation,
     Jumps,
     LostRows,
@@ -42,9 +41,9 @@ from .channels import (
     StaleReadings,
     Stops,
 )
-from .effects import EFFECTS, fit_of_effects
+from .effects import EFFECTS
 from .problem import SETTLES_S, ActuatorProblem
-from .residuals import ExternalTorque, OutlyingReadings, Stretches
+from .residuals import ExternalTorque, OutlyingReadings
 from .result import Actuators
 from .search import GroupProblem
 from .simulated import SimulatedMotions
@@ -94,12 +93,6 @@ def explained_share(x: Vector, y: Vector) -> float:
     return float(np.mean((x - x.mean()) * (y - y.mean())) / spread) ** 2 if spread > 0 else 0.0
 
 
-def root_mean_square(values: Vector) -> float:
-    """Of those that are not NaN; 0 if none is."""
-    finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(finite**2))) if len(finite) else 0.0
-
-
 def estimated(estimate: Estimate, kind: str) -> Iterator[tuple[str, float, float]]:
     """(joint or group, value, standard deviation) of the parameters of this kind."""
     for owner, each, value, std in zip(
@@ -110,15 +103,14 @@ def estimated(estimate: Estimate, kind: str) -> Iterator[tuple[str, float, float
 
 
 class OpenLoop(Check):
-    """The simulation against the motion, "position = command", and a delay and a lag.
+    """The simulation against the motion, and a mere delay and lag.
 
     Class variables:
         error, warning: part of a joint's spread in all recordings that the simulation leaves: less than half of the
             motion is explained, or less than nine tenths.
-        command: part of the error of "position = command".
     """
 
-    error, warning, command = 0.7, 0.3, 0.5
+    error, warning = 0.7, 0.3
 
     causes = (
         Cause(
@@ -141,9 +133,7 @@ class OpenLoop(Check):
             def pooled(values: list[float], counts: Vector = counts) -> float:
                 return float(np.sqrt(np.sum(counts * np.square(values)) / counts.sum()))
 
-            following = [
-                Following.of(each.steps.time, each.command[:, k], each.measured[:, k]) for each in motions
-            ]
+            following = [case.following(each, k) for each in motions]
             rms = pooled([case.found.rms[each.name][joint] for each in motions])
             spread = pooled([each.spread for each in following])
             lag = pooled([each.best((1.0, 1.0)).error for each in following])
@@ -162,22 +152,6 @@ class OpenLoop(Check):
                     f"{1e3 * lag:.2g} mrad.",
                     where=joint,
                     evidence=rms / lag,
-                )
-            else:
-                yield from self._against_commands(case, k)
-
-    def _against_commands(self, case: Case, k: int) -> Iterator[Finding]:
-        joint = case.problem.joints[k]
-        for motion in case.problem.motions:
-            command = root_mean_square(motion.measured[:, k] - motion.command[:, k])
-            rms = case.found.rms[motion.name][joint]
-            if rms > self.command * command:
-                yield self.causes[0].finding(
-                    Severity.warning,
-                    f"{joint} in {motion.name!r}: the simulation is off by {1e3 * rms:.2g} mrad, and the command "
-                    f"itself by {1e3 * command:.2g} mrad.",
-                    where=joint,
-                    evidence=rms / max(command, 1e-12),
                 )
 
 
@@ -215,9 +189,9 @@ class LongDelay(Check):
 def follows(case: Case, k: int) -> bool:
     """Whether a joint's own command, delayed and lagged, explains more than half of its motion; or it does not move."""
     left, whole = 0.0, 0.0
-    for motion, number, c, q in case.moving():
+    for motion, number, _, q in case.moving():
         if number == k:
-            following = Following.of(motion.steps.time, c, q)
+            following = case.following(motion, k)
             left, whole = left + len(q) * following.best().error ** 2, whole + len(q) * following.spread**2
     return left <= 0.5 * whole
 
@@ -282,13 +256,12 @@ class ServoEffects(SystematicEffects):
 
     held_out, worse, floor = 0.3, 2.0, 0.02
 
-    causes = (*dict.fromkeys(effect.cause for effect in EFFECTS), HELD_OUT)
+    causes = (*dict.fromkeys(effect.cause for effect in EFFECTS if effect.named), HELD_OUT)
 
     def look(self, case: Any) -> Iterator[Finding | Unchecked]:
-        at = case.simulated
-        if not at.sensitivities[0].size:
+        at, fit = case.simulated, case.errors.fit
+        if fit is None:
             return  # nothing moves in the simulation, which `OpenLoop` says
-        fit = fit_of_effects(at, Stretches(at).result[1])
         beyond = False
         for named in fit.named:
             finding = self._finding(case, named)
@@ -299,7 +272,7 @@ class ServoEffects(SystematicEffects):
         yield from self._prediction(fit, at)
 
     def _prediction(self, fit: EffectFit, at: SimulatedMotions) -> Iterator[Finding]:
-        measured = at.rows([motion.measured - np.nanmean(motion.measured, axis=0) for motion in at.motions])
+        measured = at.rows([each - np.nanmean(each, axis=0) for each in at.measured])
         motion = float(np.sum((measured / fit.sigma)[fit.inner] ** 2))
         noise = float(np.linalg.norm(at.noise / fit.sigma)) * np.sqrt(fit.inner.sum() / max(motion, 1e-300))
         relative = float(np.sqrt(fit.error.sum() / max(motion, 1e-300)))
@@ -425,7 +398,7 @@ class HeldDescription(Check):
 
     def look(self, case: Case) -> Iterator[Finding]:
         p = case.estimate.parameters
-        if p.systematic_std is None or p.coloured_std is None:
+        if p.systematic_std is None or p.coloured_std is None or not any(case.problem.description_std):
             return
         rows = zip(
             p.names, p.kinds, p.values, p.std, p.systematic_std, p.coloured_std, p.identifiable, strict=True
@@ -502,37 +475,6 @@ class Velocities(Check):
                     f"The measured velocity of {joint} in {motion.name!r} {said}",
                     where=joint,
                 )
-
-
-class Size(Check):
-    """Servos that no one builds.
-
-    Class variables:
-        slowest: time constant (gains and damping over stiffness) [s]. loosest: dry friction over stiffness [rad].
-    """
-
-    slowest, loosest = 1.0, 1.0
-
-    causes = (
-        Cause(
-            "improbable-size",
-            "No servo has such parameters: the recording does not show what a command does.",
-            "Look at columns, units and signs of commands and positions, or record a larger motion.",
-            symptom=True,
-        ),
-    )
-
-    def look(self, case: Case) -> Iterator[Finding]:
-        for each in case.found.actuators:
-            slow = (each.derivative_gain + each.velocity_gain + each.damping) / each.stiffness
-            loose = each.coulomb / each.stiffness
-            if slow > self.slowest:
-                said = f"{each.name} follows its command with a time constant of {slow:.2g} s."
-            elif loose > self.loosest:
-                said = f"Dry friction stops {each.name} up to {loose:.2g} rad from its command."
-            else:
-                continue
-            yield self.causes[0].finding(Severity.warning, said, where=each.name, evidence=max(slow, loose))
 
 
 class Length(Check):
@@ -638,7 +580,6 @@ OTHER_CHECKS: tuple[Check, ...] = (
     HeldDescription(),
     CommandStamps(),
     Velocities(),
-    Size(),
     Length(),
     Notes(),
 )

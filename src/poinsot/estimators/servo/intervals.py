@@ -16,15 +16,8 @@ harmonic of the sawtooth)
 and is one and the same while the joint stays within a part of a step. It is small where noise dithers it, and too small
 for an autocorrelation to show, but it does not average out at rest: it is added to M, one product a stay.
 
-**Errors of the description.** Link inertias and the direction of gravity are held, and positions show torques in
-proportion to them. With r(z) the whitened residuals of a group at its minimum z, and r_i those with the description
-changed by one standard deviation of its error i, the minimum moves by (implicit function theorem)
-
-    dz_i = -H^-1 J^T (r_i(z) - r_-i(z)) / 2,        covariance = sum over i of dz_i dz_i^T
-
-A part of the residuals that such errors explain is no evidence for anything else (`least_cost`). The errors,
-independent of each other: all ten inertial parameters of each link by a common factor, and the direction of gravity
-about two horizontal axes. Where a prior or a held stiffness gives the scale, H and r_i have it.
+**Errors of laboratory and description** are effects beside the parameters (`effects`), of all groups together. What
+wrong masses or a tilted base explain of the residuals is no evidence for a torque limit.
 
 **The next recording.** Friction changes with temperature and posture, a supply with its charge. Each recording is
 estimated alone, from where the estimate of all of them ended; a value of the next recording has the interval of
@@ -45,23 +38,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
 
 from ...arrays import Matrix, Vector
+from ...diagnosis.effect_fit import BETTER
 from ...diagnosis.parameters import FEWEST_RECORDINGS
 from ...estimate import Direction, Status
 from ...estimate.uncertainty import unobservable_directions
 from ...models.servo.actuator import parameter as row_of
-from ...models.servo.mechanics import Mechanics
-from ...models.servo.rollout import JointLoad, place_of
+from ...models.servo.rollout import place_of
 from ...solve import Minimum, Stop, stop_requested
 from ...solve.dense import DenseIterate
 from ...statistics import correlated_products, grid_step, predictive_std, tapered_autocovariance
-from .problem import ActuatorProblem, CommandedMotion
+from .effects import DESCRIPTION_EFFECTS, fit_of_effects
+from .problem import ActuatorProblem
 from .result import Ratio
-from .search import SETTLED, Coordinates, GroupProblem, Search, is_torque
+from .search import SETTLED, Coordinates, GroupProblem, Search, is_torque, softened
+from .simulated import SimulatedMotions
 
 UNKNOWN = 1e6
 """Standard deviation of a coordinate that no sample shows."""
@@ -170,113 +166,6 @@ def covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix]
     return found[0], found[1], H
 
 
-LoadChange = tuple[JointLoad, ...]
-"""(n,) what one error of the description adds to the load of each joint of the problem, in one recording."""
-
-
-@dataclass(frozen=True, eq=False)
-class DescriptionErrors:
-    """Errors of a description by one standard deviation each.
-
-    Args:
-        changes: for each error, the change of the loads in every recording.
-    """
-
-    changes: tuple[tuple[LoadChange, ...], ...]
-
-    @staticmethod
-    def of(problem: ActuatorProblem, motions: Sequence[CommandedMotion]) -> DescriptionErrors:
-        """The errors of a problem's robot, with their loads along the measured motions."""
-        right = [problem.measured_loads(motion) for motion in motions]
-        found = []
-        for mechanics in _wrong_mechanics(problem):
-            wrong = [problem.measured_loads(motion, mechanics) for motion in motions]
-            pairs = (zip(*pair, strict=True) for pair in zip(wrong, right, strict=True))
-            found.append(tuple(tuple(combined(a, b, -1.0) for a, b in loads) for loads in pairs))
-        return DescriptionErrors(tuple(found))
-
-    def covariance(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
-        """(size, size) of a group's unknowns at its minimum z (size,)."""
-        J, size = _scaled(group.jacobian(z))
-        seen = size > 0
-        inverse = linalg.pinvh(J[:, seen].T @ J[:, seen] + 1e-14 * np.eye(seen.sum()))
-        shifts = np.zeros((len(z), len(self.changes)))
-        shifts[seen] = -inverse @ (J[:, seen].T @ self.effects(problem, group, z)) / size[seen, None]
-        return shifts @ shifts.T
-
-    def effects(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
-        """(N, E) change of a group's residuals at z (size,) by one standard deviation of each error."""
-        places = [problem.joints.index(joint) for joint in group.coordinates.joints]
-        found = []
-        for change in self.changes:
-            added = [change[k // len(places)][places[each.joint]] for k, each in enumerate(group.strands)]
-            more, less = (_with_loads(group, added, sign).residuals(z) for sign in (1.0, -1.0))
-            found.append(0.5 * np.nan_to_num(more - less))
-        return np.stack(found, axis=1) if found else np.zeros((len(group.residuals(z)), 0))
-
-    def least_cost(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> float:
-        """Cost of a group at its minimum z (size,) less what the description's errors take away, each with its prior:
-
-            min over dz of |r + J dz|^2 / 2  -  min over dz, d of (|r + J dz + D d|^2 + c |d|^2) / 2
-
-        with r the residuals, D their `effects` and c their correlation time, which every prior has; unknowns at a bound
-        stay there.
-        """
-        dense, r, D = group.dense(), group.residuals(z), self.effects(problem, group, z)
-        J, size = _scaled(group.jacobian(z))
-        J = J[:, (size > 0) & (z > dense.lower) & (z < dense.upper)]
-        priors = np.hstack(
-            [np.zeros((D.shape[1], J.shape[1])), np.sqrt(group.correlation) * np.eye(D.shape[1])]
-        )
-        both, padded = np.vstack([np.hstack([J, D]), priors]), np.concatenate([r, np.zeros(D.shape[1])])
-        return 0.5 * float(r @ r - _left(J, r) + _left(both, padded))
-
-
-def _left(A: Matrix, b: Vector) -> float:
-    """Least squares of b - A x."""
-    left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
-    return float(left @ left)
-
-
-def _scaled(J: Matrix) -> tuple[Matrix, Vector]:
-    """Columns of a Jacobian (N, size) with norm 1, and their norms (size,); 0 for those that no sample shows."""
-    size = np.linalg.norm(J, axis=0)
-    size[size < 1e-8 * size.max()] = 0.0
-    return J / np.where(size > 0, size, 1.0), size
-
-
-def _wrong_mechanics(problem: ActuatorProblem) -> list[Mechanics]:
-    right, found = problem.mechanics, []
-    if problem.link_inertia_std > 0:
-        for k in range(len(right.inertials)):
-            inertials = right.inertials.copy()
-            inertials[k] *= 1.0 + problem.link_inertia_std
-            found.append(replace(right, inertials=inertials))
-    size = float(np.linalg.norm(right.gravity))
-    if problem.gravity_tilt_std > 0 and size > 0:
-        down = right.gravity / size
-        side = np.cross(down, np.eye(3)[np.argmin(np.abs(down))])
-        side /= np.linalg.norm(side)
-        for axis in (side, np.cross(down, side)):
-            tilted = np.cos(problem.gravity_tilt_std) * down + np.sin(problem.gravity_tilt_std) * axis
-            found.append(replace(right, gravity=size * tilted))
-    return found
-
-
-def combined(load: JointLoad, other: JointLoad, factor: float) -> JointLoad:
-    """A load and a multiple of another one, along the posture of the first."""
-    names = ("inertia", "load", "slope", "static")
-    return replace(load, **{name: getattr(load, name) + factor * getattr(other, name) for name in names})
-
-
-def _with_loads(group: GroupProblem, added: Sequence[JointLoad], factor: float) -> GroupProblem:
-    strands = tuple(
-        replace(strand, load=combined(strand.load, more, factor))
-        for strand, more in zip(group.strands, added, strict=True)
-    )
-    return replace(group, strands=strands)
-
-
 HELD_SCALE = 1e-4
 """Standard deviation of a log stiffness that is held."""
 
@@ -355,12 +244,13 @@ class GroupResult:
 
     Args:
         name: of the group. unit: of the positions of its first joint.
-        z: coordinates and starts. coloured, wrong, white: (p, p) covariances of the coordinates: for coloured
-            residuals, by errors of the description, for white residuals.
-        information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
-        identifiable: (p,) of the parameters; torques without a scale are not.
+        z: coordinates and starts. coloured, white: (p, p) covariances of the coordinates for coloured and for white
+            residuals. total: (p, p) with errors of laboratory and description.
+        information: (p, p) whitened normal matrix of the coordinates.
         absent: (p,) whether it is a torque limit without which the samples are as likely.
-        alone: each recording alone. next_std: (p,) of the parameters for the next recording; NaN where it is not known.
+        without_rate: (p,) change of the coordinates to an estimate that explains the recordings as well, with a
+            setpoint that steps and no gain on its rate; None: there is none.
+        alone: each recording alone.
     """
 
     name: str
@@ -370,27 +260,24 @@ class GroupResult:
     status: Status
     iterations: int
     coloured: Matrix
-    wrong: Matrix
+    total: Matrix
     white: Matrix
     information: Matrix
-    scale_known: bool
-    identifiable: np.ndarray
     absent: np.ndarray
+    without_rate: Vector | None
     alone: RecordingsAlone
-    next_std: Vector
 
     @classmethod
     def of(
         cls,
         problem: ActuatorProblem,
-        errors: DescriptionErrors,
         search: Search,
         name: str,
         group: GroupProblem,
         minimum: Minimum[DenseIterate],
         stop: Stop | None,
     ) -> GroupResult:
-        """Intervals of one group, over all that its scale may be."""
+        """Intervals of one group by chance, over all that its scale may be."""
         coordinates, z, status, iterations = (
             group.coordinates,
             minimum.at.x,
@@ -398,9 +285,11 @@ class GroupResult:
             minimum.iterations,
         )
         group = group.at_level_of(z)
-        p, names = coordinates.size, [parameter for parameter, _ in coordinates.columns]
-        free = None if stop_requested(stop) else _without_limit(problem, errors, search, group, z)
-        absent = np.array([free is not None and parameter == "torque_limit" for parameter in names])
+        p = coordinates.size
+        free = None if stop_requested(stop) else _without_limit(problem, search, group, z)
+        absent = np.array(
+            [free is not None and parameter == "torque_limit" for parameter, _ in coordinates.columns]
+        )
         if free is not None:
             z, status, iterations = free.at.x, free.status, iterations + free.iterations
             group = group.at_level_of(z)
@@ -409,29 +298,68 @@ class GroupResult:
             status = Status.interrupted
         elif status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
             status = Status.solved
-        coloured, white, H = covariances(group, z)
-        scale_known = coordinates.shows_scale(coloured)
-        slope, theta = coordinates.slope(z[:p]), coordinates.natural(z[:p])
-        wrong = errors.covariance(problem, group, z)[:p, :p]
-        by_chance, of_description = (np.diag(slope @ C @ slope.T) for C in (coloured[:p, :p], wrong))
-        std = np.sqrt(by_chance + of_description)
-        size = np.array([size_of(group, *pair) for pair in zip(names, theta, strict=True)])
-        without_scale = np.array([not scale_known and is_torque(parameter) for parameter in names])
-        identifiable = (std < DETERMINED * size) & (std > 0) & ~absent & ~without_scale
-        alone = RecordingsAlone.of(group, z, search, scale_known=scale_known, stop=stop)
+        coloured, white, H = (matrix[:p, :p] for matrix in covariances(group, z))
+        alone = RecordingsAlone.of(group, z, search, scale_known=coordinates.shows_scale(coloured), stop=stop)
+        unit = problem.units[problem.joints.index(coordinates.joints[0])]
+        without_rate = None if stop_requested(stop) else _without_rate(problem, search, group, z)
+        return cls(
+            name,
+            unit,
+            group,
+            z,
+            status,
+            iterations,
+            coloured,
+            coloured,
+            white,
+            H,
+            absent,
+            without_rate,
+            alone,
+        )
+
+    @property
+    def scale_known(self) -> bool:
+        """See `SCALE_KNOWN`."""
+        return self.group.coordinates.shows_scale(self.coloured)
+
+    @cached_property
+    def std(self) -> Vector:
+        """(p,) of the parameters."""
+        return np.sqrt(np.diag(self.in_units(self.total)))
+
+    @cached_property
+    def size(self) -> Vector:
+        """(p,) what standard deviations of the parameters are compared with."""
+        names = (name for name, _ in self.group.coordinates.columns)
+        return np.array([size_of(self.group, *pair) for pair in zip(names, self.natural, strict=True)])
+
+    @cached_property
+    def without_scale(self) -> np.ndarray:
+        """(p,) whether it is a torque of a group that does not show the scale of its torques."""
+        columns = self.group.coordinates.columns
+        return np.array([not self.scale_known and is_torque(name) for name, _ in columns])
+
+    @cached_property
+    def identifiable(self) -> np.ndarray:
+        """(p,) of the parameters; torques without a scale are not."""
+        return (self.std < DETERMINED * self.size) & (self.std > 0) & ~self.absent & ~self.without_scale
+
+    @cached_property
+    def next_std(self) -> Vector:
+        """(p,) of the parameters for the next recording; NaN where it is not known."""
+        coordinates = self.group.coordinates
 
         def natural(x: Vector) -> tuple[Vector, Matrix]:
             return coordinates.natural(x), coordinates.slope(x)
 
-        following = np.hypot(alone.next_std(natural, theta, size), np.sqrt(of_description))
+        by_chance = np.diag(self.in_units(self.coloured))
+        systematic = np.sqrt(np.maximum(self.std**2 - by_chance, 0.0))
+        following = np.hypot(self.alone.next_std(natural, self.natural, self.size), systematic)
         # at a scale that is held torques have less than their own intervals, which contain all scales
-        following = np.where(without_scale, following, np.maximum(following, std))
-        following[absent] = np.nan
-        unit = problem.units[problem.joints.index(coordinates.joints[0])]
-        return cls(
-            name, unit, group, z, status, iterations, coloured[:p, :p], wrong, white[:p, :p], H[:p, :p], scale_known,
-            identifiable, absent, alone, following,
-        )  # fmt: skip
+        following = np.where(self.without_scale, following, np.maximum(following, self.std))
+        following[self.absent] = np.nan
+        return following
 
     @property
     def x(self) -> Vector:
@@ -474,7 +402,7 @@ class GroupResult:
             for k in kept
         ]
         size = np.array([max(size_of(self.group, columns[k][0], float(self.x[k])), SMALLEST) for k in kept])
-        relative = (self.coloured + self.wrong)[np.ix_(kept, kept)] / np.outer(size, size)
+        relative = self.total[np.ix_(kept, kept)] / np.outer(size, size)
         values, vectors = np.linalg.eigh(relative)
         open_ = vectors[:, values > DETERMINED**2] * size[:, None]
         return found + list(unobservable_directions(names, size, open_, ()))
@@ -496,12 +424,13 @@ class GroupResult:
             return np.append(values, late), np.vstack([slopes, slope])
 
         values, slopes = quantities(x)
-        std, wrong = (
+        std, systematic = (
             # rounding may leave less than nothing
             np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", slopes, C, slopes), 0.0))
-            for C in (self.coloured + self.wrong, self.wrong)
+            for C in (self.total, self.total - self.coloured)
         )
-        following = np.maximum(np.hypot(self.alone.next_std(quantities, values, np.abs(values)), wrong), std)
+        following = self.alone.next_std(quantities, values, np.abs(values))
+        following = np.maximum(np.hypot(following, systematic), std)
         return [
             Ratio(self.name, name, unit, value, s, s < abs(value), later if np.isfinite(later) else None)
             for (name, unit), value, s, later in zip(
@@ -511,7 +440,7 @@ class GroupResult:
 
 
 def _without_limit(
-    problem: ActuatorProblem, errors: DescriptionErrors, search: Search, group: GroupProblem, z: Vector
+    problem: ActuatorProblem, search: Search, group: GroupProblem, z: Vector
 ) -> Minimum[DenseIterate] | None:
     """The minimum without a torque limit, where an open one explains no more than chance or the description do.
 
@@ -529,9 +458,58 @@ def _without_limit(
         return 2 * (cost(found.at.x) - cost(z)) / group.correlation
 
     reached = gain(lambda each: group.dense().at(each).cost) > LIMIT_REACHED and (
-        gain(lambda each: errors.least_cost(problem, group, each)) > LIMIT_REACHED
+        gain(lambda each: cost_with_description(problem, group, each)) > LIMIT_REACHED
     )
     return None if reached else found
+
+
+def cost_with_description(problem: ActuatorProblem, group: GroupProblem, z: Vector) -> float:
+    """Least cost of a group's positions to first order about z (size,), with errors of the description open."""
+    at = SimulatedMotions(problem, ((group, z),))
+    fit = fit_of_effects(at, effects=DESCRIPTION_EFFECTS)
+    sigma = np.array([group.sigma[group.coordinates.joints.index(joint)] for joint in at.joints])
+    x, _ = fit.solve(fit.everything, sigma)
+    r, _ = softened((fit.residuals(fit.everything, x) / sigma).ravel(), group.huber)
+    # a row stands for those that are left out, and a prior counts as much as samples that say one thing
+    priors = fit.information * (x - fit.means) ** 2
+    return 0.5 * (at.stride * float(r @ r) + group.correlation * float(priors.sum()))
+
+
+def _without_rate(problem: ActuatorProblem, search: Search, group: GroupProblem, z: Vector) -> Vector | None:
+    """`GroupResult.without_rate`, where the time in which a setpoint moves to a command was not given."""
+    coordinates, p = group.coordinates, group.coordinates.size
+    first = coordinates.joints[0]
+    name, ramp = "derivative_gain", problem.held_actuator(first).ramp
+    if name not in coordinates.open or not ramp or problem.setting(problem.held, "ramp", first) is not None:
+        return None
+    place = coordinates.columns.index((name, ""))
+    kept = np.delete(np.arange(p), place)
+    places = [problem.joints.index(joint) for joint in coordinates.joints]
+    commands = (motion.commands[k] for motion in problem.motions for k in places)
+    trial = replace(
+        group,
+        coordinates=replace(coordinates, open=tuple(each for each in coordinates.open if each != name)),
+        strands=tuple(
+            replace(strand, setpoint=own.setpoint())
+            for strand, own in zip(group.strands, commands, strict=True)
+        ),
+        mean=group.mean[kept],
+        std=group.std[kept],
+    )
+    theta, columns = coordinates.natural(z[:p]), coordinates.columns
+    stiffness = float(coordinates.of_joint(theta, 0)[place_of("stiffness")])
+    # on a slow setpoint a gain on the rate acts as if there were less damping, and the setpoint were earlier
+    earlier = theta[place] / stiffness - 0.5 * ramp
+    for parameter, change in (("damping", theta[place]), ("delay", -earlier)):
+        if (parameter, "") in columns:
+            theta[columns.index((parameter, ""))] += change
+    begin = np.concatenate([np.delete(coordinates.from_natural(theta), place), z[p:]])
+    dense = trial.dense()
+    _, found = search.refine(trial, np.clip(begin, dense.lower, dense.upper))
+    if not found.at.cost < (1 + BETTER) * group.dense().at(z).cost:
+        return None
+    other = np.insert(found.at.x[: p - 1], place, 0.0)
+    return other - z[:p]
 
 
 def size_of(group: GroupProblem, name: str, value: float) -> float:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -30,12 +31,14 @@ from ...models.friction.listed import servo_friction
 from ...models.servo.actuator import LEVEL, Actuator, parameter as row_of
 from ...models.servo.rollout import JointLoad
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
+from .effects import ServoErrors
 from .examination import examine
 from .friction_choice import choose_friction_law
-from .intervals import DescriptionErrors, GroupResult
+from .intervals import GroupResult
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Actuators
 from .search import SETTLED, Fitted, GroupProblem, Search, group_problem
+from .simulated import SimulatedMotions
 from .torque_scale import rescaled, torque_scales
 
 R = TypeVar("R")
@@ -141,11 +144,10 @@ class OutputError(Method):
                 laws, found = [law for law, _ in chosen], [each for _, each in chosen]
         refined = perf_counter()
         report(progress, "intervals")
-        errors = DescriptionErrors.of(problem, motions)
         results = in_threads(
             GroupResult.of,
             [
-                (problem, errors, self.search, name, *each, stop)
+                (problem, self.search, name, *each, stop)
                 for (name, _), each in zip(problem.groups, found, strict=True)
             ],
         )
@@ -218,6 +220,13 @@ def _estimate(
         actuator.updated({"torque_limit": np.inf} if actuator.name in unlimited else {})
         for actuator in _actuators(problem, found)
     )
+    errors = _errors(problem, results, actuators)
+    if (total := errors.of_coordinates) is not None:
+        edges = np.cumsum([0, *(len(each.x) for each in results)])
+        results = [
+            replace(each, total=total[first:last, first:last])
+            for each, (first, last) in zip(results, pairwise(edges), strict=True)
+        ]
     starts = [_starts(problem, found, k) for k in range(len(motions))]
     simulated = [
         problem.simulate(motion, actuators, start=start, loads=each)[0]
@@ -236,15 +245,15 @@ def _estimate(
             kinds.append(name)
             units.append(row_of(name).unit_of(each.unit))
     identifiable = np.concatenate([each.identifiable for each in results])
-    white, by_chance, of_description = (
+    white, by_chance = (
         linalg.block_diag(*(each.in_units(getattr(each, name)) for each in results))
-        for name in ("white", "coloured", "wrong")
+        for name in ("white", "coloured")
     )
     following = np.concatenate([each.next_std for each in results])
     parameters = EstimatedParameters(
         tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.reported for each in results]),
         tuple(names), identifiable, Uncertainty(
-            np.sqrt(np.diag(white)), by_chance, description=of_description,
+            np.sqrt(np.diag(white)), by_chance, systematic=errors,
             recordings=following if np.isfinite(following).any() else None,
         ),
     )  # fmt: skip
@@ -264,8 +273,7 @@ def _estimate(
         tuple(ratio for each in results for ratio in each.ratios()), rms,
         {motion.name: start for motion, start in zip(motions, starts, strict=True)},
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
-        np.concatenate([motion.command for motion in motions]), problem.robot, by_chance,
-        tuple(found), rms_of_file,
+        np.concatenate([motion.command for motion in motions]), problem.robot, rms_of_file,
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),
@@ -279,6 +287,21 @@ def _estimate(
         examiner=lambda each: examine(each, problem),
     )  # fmt: skip
     return estimate.updated(extra, described=problem.robot.described)
+
+
+def _errors(
+    problem: ActuatorProblem, results: Sequence[GroupResult], actuators: Sequence[Actuator]
+) -> ServoErrors:
+    """Effects of the estimate of all groups."""
+    ends = np.cumsum([len(each.x) for each in results])
+    changes = {
+        each.name: np.pad(each.without_rate, (end - len(each.x), ends[-1] - end))
+        for each, end in zip(results, ends, strict=True)
+        if each.without_rate is not None
+    }
+    at = SimulatedMotions(problem, tuple((each.group, each.z) for each in results), tuple(actuators), changes)
+    slope = linalg.block_diag(*(each.group.coordinates.slope(each.x) for each in results))
+    return ServoErrors(at, linalg.block_diag(*(each.coloured for each in results)), slope)
 
 
 def _rms(

@@ -22,6 +22,7 @@ from annotated_types import Ge, Lt
 from jaxtyping import Float
 
 from ... import PoinsotError, Recording
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
 from ...models.friction.listed import servo_friction
@@ -150,7 +151,8 @@ class ActuatorProblem:
         torque_scales: what measured torques said of the groups' stiffnesses; the method writes it here.
         link_inertia_std: relative standard deviation of the mass and inertia of each link of the description.
         gravity_tilt_std: standard deviation of the direction of gravity about either horizontal axis [rad]. Intervals
-            contain both (`intervals`); 0: exactly as described.
+            contain both (`effects`); 0: exactly as described.
+        accuracy: systematic errors of the laboratory, of which intervals allow; exact: the description is, too.
 
     Raises:
         InvalidActuatorProblem: if a name is unknown, or a recording lacks a channel.
@@ -173,6 +175,7 @@ class ActuatorProblem:
     torque_scales: Mapping[str, MeasuredScale] = field(default_factory=dict)
     link_inertia_std: Annotated[float, Ge(0), Lt(1)] = LINK_INERTIA_STD
     gravity_tilt_std: Annotated[float, Ge(0), Lt(1)] = GRAVITY_TILT_STD
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if self.robot.floating_base:
@@ -246,6 +249,11 @@ class ActuatorProblem:
                 f"{where}, but there is no joint {joint!r} with a position command"
                 f"{nearest(joint, self.joints)}; there are {listing(self.joints, 20)}"
             )
+
+    @property
+    def description_std(self) -> tuple[float, float]:
+        """Of the mass of a link, relative, and of the direction of gravity [rad]; 0 in a laboratory that is exact."""
+        return (0.0, 0.0) if self.accuracy.exact else (self.link_inertia_std, self.gravity_tilt_std)
 
     @property
     def all_recordings(self) -> dict[str, Recording]:
@@ -504,26 +512,32 @@ class ActuatorProblem:
             without,
         )
 
-    def measured_loads(
-        self, motion: CommandedMotion, mechanics: Mechanics | None = None
-    ) -> tuple[JointLoad, ...]:
-        """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
-        slopes = motion.slopes if mechanics is None else mechanics.gravity_slopes(motion.q)
-        return self._loads(motion, (mechanics or self.mechanics).loads(motion.q, motion.v, motion.a, slopes))
+    def measured_loads(self, motion: CommandedMotion) -> tuple[JointLoad, ...]:
+        """(n,) loads of `joints` along the smoothed measured motion."""
+        return self._loads(motion, self.mechanics.loads(motion.q, motion.v, motion.a, motion.slopes))
 
     def simulated_loads(
-        self, motion: CommandedMotion, rollouts: Sequence[ActuatorRollout]
+        self,
+        motion: CommandedMotion,
+        rollouts: Mapping[str, ActuatorRollout],
+        mechanics: Mechanics | None = None,
+        shift: Vector | float = 0.0,
     ) -> tuple[JointLoad, ...]:
-        """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
+        """(n,) loads along simulated motions of joints; joints without a rollout move as measured.
+
+        `mechanics`: of another description. `shift`: (m,) by which positions are larger. Slopes, which count where a
+        simulation leaves its posture, are those of the measured motion as described.
+        """
         times, edges = np.append(motion.steps.times, motion.steps.time[-1]), motion.edges
         lengths = np.diff(edges)
         q, v, a = motion.q.copy(), motion.v.copy(), motion.a.copy()
-        for k, rollout in zip(self.places, rollouts, strict=True):
+        for joint, rollout in rollouts.items():
+            k = self.robot.joints.index(joint)
             position = np.interp(edges, times, rollout.fine_position)
             q[:, k] = 0.5 * (position[1:] + position[:-1])
             v[:, k] = np.diff(position) / lengths
             a[:, k] = np.diff(np.interp(edges, times, rollout.fine_velocity)) / lengths
-        return self._loads(motion, self.mechanics.loads(q, v, a, motion.slopes))
+        return self._loads(motion, (mechanics or self.mechanics).loads(q + shift, v, a, motion.slopes))
 
     def _loads(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""
@@ -570,7 +584,7 @@ class ActuatorProblem:
                 return rollouts, loads, False
             if np.abs(now - before).max() <= tolerance:
                 return rollouts, loads, True
-            before, loads = now, self.simulated_loads(motion, rollouts)
+            before, loads = now, self.simulated_loads(motion, dict(zip(self.joints, rollouts, strict=True)))
         return rollouts, loads, False
 
 

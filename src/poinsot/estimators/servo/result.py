@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arrays import Brief, JointSamples, Matrix, Vector
+from ...arrays import Brief, JointSamples, Vector
 from ...estimate import Estimate
 from ...estimate.extras import Extra
 from ...lazy import load
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import Actuator, actuator_parameters
-
-if TYPE_CHECKING:
-    from .search import GroupProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +63,7 @@ class Actuators(Brief, Extra):
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
         friction_laws: joint -> name of its friction, of `servo_friction`.
         commanded: (N, n) commands at the rows of the estimate's fit [rad].
-        robot: that has them. by_chance: (p, p) covariance of the parameters if its description is right.
-        fitted: problem and unknowns of each group of joints.
+        robot: that has them.
         rms_of_file: the same errors of the MuJoCo file that is written; empty where MuJoCo is not installed or cannot
             simulate the motion.
     """
@@ -84,8 +80,6 @@ class Actuators(Brief, Extra):
     friction_laws: Mapping[str, str]
     commanded: JointSamples
     robot: Articulated
-    by_chance: Matrix
-    fitted: tuple[tuple[GroupProblem, Vector], ...] = ()
     rms_of_file: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property

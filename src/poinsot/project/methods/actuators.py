@@ -65,6 +65,7 @@ class ActuatorsMethod(MotionMethod):
             hold=self.command == "held",
             held_out=held_out,
             commands=own_commands(job, robot),
+            accuracy=settings.accuracy.value(),
         )
 
     def warnings_of(self, problem: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot import PoinsotError, Recording
-from poinsot.estimators.servo.coverage import Coverage
+from poinsot_reproductions.actuators.coverage import Coverage
 
 TIME = np.arange(0.0, 20.0, 0.02)
 

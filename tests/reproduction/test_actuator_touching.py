@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from poinsot import Actuator, PoinsotError
-from poinsot.estimators.servo.touching import find_touching, lowest_heights, outermost_points
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.servo.mjcf import mjcf_text
 from poinsot.simulation.actuators import Motion, Simulator
+from poinsot_reproductions.actuators.touching import find_touching, lowest_heights, outermost_points
 
 ARM = """<robot name="arm"><link name="base"/>
 <link name="upper"><inertial><origin xyz="0.1 0 0"/><mass value="0.2"/>

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from ...arrays import JointSamples, Matrix, Times, Vector
-from ...exceptions import InvalidRecording
-from ...models.robot.articulated import Articulated
+from poinsot.arrays import JointSamples, Matrix, Times, Vector
+from poinsot.exceptions import InvalidRecording
+from poinsot.models.robot.articulated import Articulated
 
 LEAST_S, INTERVAL_S = 0.5, 0.2
 """Shortest contact, in total, and the time between the postures that are looked at [s]."""

@@ -18,9 +18,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ... import Recording
-from ...exceptions import InvalidMethod
-from ...models.servo.mechanics import smoothed
+from poinsot import Recording
+from poinsot.exceptions import InvalidMethod
+from poinsot.models.servo.mechanics import smoothed
 
 SAMPLES = 500
 """Samples of each recording that are looked at."""
