@@ -19,7 +19,8 @@ from ...diagnosis import Cause, Check
 from ...diagnosis.channels import AngleUnit, Sign, SwappedChannels
 from ...diagnosis.position_samples import LOST, LostSamples, lost_at, steps
 from ...diagnosis.stale_samples import StaleSamples
-from ...estimate import Finding, Severity
+from ...estimate import Finding, Severity, Unchecked
+from ...exceptions import listing
 from .case import Case, extent, least_motion
 from .following import FOLLOWS, Following, Predictor
 from .problem import CommandedMotion
@@ -159,7 +160,7 @@ class CopiedCommand(Check):
 
 
 class JointExcitation(Check):
-    """Joints that hardly move in any recording, or whose command stays."""
+    """Joints that hardly move in any recording."""
 
     causes = (
         Cause(
@@ -170,16 +171,17 @@ class JointExcitation(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding]:
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        motions, held = case.problem.motions, case.problem.held_commands
         for k, (joint, unit) in enumerate(zip(case.problem.joints, case.problem.units, strict=True)):
-            motions = case.problem.motions
-            if all(np.ptp(motion.command[:, k]) == 0 for motion in motions):
-                what = "The command of {} stays at one value in every recording."
-            elif (most := max(extent(motion.measured[:, k]) for motion in motions)) < least_motion(unit):
-                what = f"The position of {{}} moves by {most:.2g} {unit} at most."
-            else:
-                continue
-            yield self.causes[0].finding(Severity.error, what.format(joint), where=joint)
+            if (most := max(extent(motion.measured[:, k]) for motion in motions)) < least_motion(unit):
+                text = f"The position of {joint} moves by {most:.2g} {unit} at most."
+                yield self.causes[0].finding(Severity.error, text, where=joint)
+        if held:
+            yield Unchecked(
+                f"the delay of {listing(sorted(held), 12)}",
+                "the command stays at one value in every recording, and the joint moves to it from elsewhere",
+            )
 
 
 class PositionLimits(Check):

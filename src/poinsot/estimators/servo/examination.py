@@ -174,7 +174,10 @@ class LongDelay(Check):
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
+        held = case.problem.held_commands
         for owner, value, std in estimated(case.estimate, "delay"):
+            if owner in held or len(held) == len(case.problem.joints):
+                continue
             longest = value > 0.999 * GroupProblem.longest_delay
             if longest or value - 2 * std > self.warning:
                 yield self.causes[0].finding(

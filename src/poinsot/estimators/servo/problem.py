@@ -297,6 +297,15 @@ class ActuatorProblem:
         return found
 
     @cached_property
+    def held_commands(self) -> frozenset[str]:
+        """Joints whose command stays at one value in every recording: their delay is not seen."""
+        return frozenset(
+            joint
+            for k, joint in enumerate(self.joints)
+            if all(np.ptp(motion.command[:, k]) == 0 for motion in self.motions)
+        )
+
+    @cached_property
     def places(self) -> np.ndarray:
         """(n,) places of `joints` among the robot's."""
         return np.array([self.robot.joints.index(joint) for joint in self.joints])
