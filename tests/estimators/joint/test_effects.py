@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from estimators.joint import swings
+from poinsot.estimate import Finding
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem
-from poinsot.estimators.joint.effects import Rollouts
+from poinsot.estimators.joint.effects import RolloutEffects, Rollouts
 from poinsot.models.maximal import Coulomb
 
 TIMES = np.arange(500) * 0.02
@@ -22,7 +23,8 @@ def findings(rng, change=lambda record: record, command=lambda u: u):
     theta = model.theta
     method = JointSmoothing(1e6, swings.NOISE, reference=theta)
     problem = JointSmoothingProblem(model, [record], theta)
-    return [finding.cause for finding in Rollouts(problem, method, method.solve(problem)).findings()]
+    rollouts = Rollouts(problem, method, method.solve(problem))
+    return [finding.cause for finding in RolloutEffects().look(rollouts) if isinstance(finding, Finding)]
 
 
 def moved(record, by):

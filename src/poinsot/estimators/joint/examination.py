@@ -16,6 +16,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis import Cause, examined
+from ...diagnosis.check import look_at
 from ...diagnosis.effort_samples import Outliers
 from ...diagnosis.fit import HeldOutError
 from ...diagnosis.gravity import is_earths
@@ -24,7 +25,7 @@ from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecke
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...recording import Recording
-from .effects import Rollouts
+from .effects import RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
@@ -94,11 +95,12 @@ SUSPICIOUS = {
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit with its problem and method."""
+    """A fit with its problem, method and rollouts."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
+    rollouts: Rollouts
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
@@ -114,9 +116,10 @@ class JointExamination:
                     for finding in (*begun, *found)
                 )
                 # a wrong declaration distorts everything else
-                found += (list(self.explanations()) if suspicious else []) or self.effects()
+                explained = list(self.explanations()) if suspicious else []
+                found += explained or look_at(self.rollouts, (RolloutEffects(),))
                 if estimate.status.converged:
-                    found += self.weights()
+                    found += self.weights(estimate.std)
             found += self.residuals()
         taken_up = Unchecked(
             "clock and unit of torque to better than a factor of two",
@@ -141,13 +144,6 @@ class JointExamination:
             yield from LostSamples().look_at(recording, record.name)
             for channel, q in z.items():
                 yield from _spikes(record, channel.partition(".")[2], q)
-
-    def effects(self) -> list[Finding]:
-        """Systematic effects that the readings show."""
-        try:
-            return list(Rollouts(self.problem, self.method, self.fit).findings())
-        except np.linalg.LinAlgError:  # windows of wrong data determine nothing
-            return []
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
@@ -291,14 +287,14 @@ class JointExamination:
                     where=record.name,
                 )
 
-    def weights(self) -> Iterator[Finding]:
-        """Parameters that change with the weight by more than their intervals."""
+    def weights(self, std: Vector) -> Iterator[Finding]:
+        """Parameters that change with the weight by more than their intervals, of std (p,)."""
         places, moved = self.fit.open, np.zeros(len(self.fit.open))
         for factor in (10**-DECADES, 10**DECADES):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
             other = near.solve(replace(self.problem, theta=self.fit.theta, guess=self.fit.paths))
             if other.converged:
-                moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / self.fit.robust_std)[places])
+                moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / std)[places])
         for k, by in zip(places.tolist(), moved.tolist(), strict=True):
             if by > MOVED:
                 yield WEIGHT.finding(

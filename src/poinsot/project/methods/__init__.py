@@ -99,6 +99,7 @@ METHODS = MappingProxyType(
             HERE + "joint_smoothing:JointSmoothingMethod",
             begin=HERE + "joint_smoothing:begin_with_positions",
             subject="mechanism",
+            tables=("accuracy",),
             takes=AS_READ,
             estimates_motion=True,
             sections=("friction", "motion", "convergence"),
