@@ -156,9 +156,8 @@ class CommandLimit(ChosenEffect):
 
     def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
         for k, joint in at.inputs:
-            levels = np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * at.largest[k]
             clipped = [
-                at.commanded(k, lambda u, level=level: np.clip(u, -level, level)) for level in levels.tolist()
+                at.commanded(k, lambda u, level=level: np.clip(u, -level, level)) for level in at.levels(k)
             ]
             yield EffectColumn(self, joint, clipped[at.best_of(clipped)], 1.0)
 
@@ -232,6 +231,11 @@ class Rollouts:
     def largest(self) -> Vector:
         """(inputs,) sizes of commands."""
         return np.asarray(np.max([np.abs(record.u).max(axis=0) for record in self.problem.records], axis=0))
+
+    def levels(self, k: int) -> list[float]:
+        """Limits of a motor's commands that are tried."""
+        levels: list[float] = (np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * self.largest[k]).tolist()
+        return levels
 
     @property
     def inputs(self) -> list[tuple[int, str]]:
@@ -329,6 +333,11 @@ class Rollouts:
         return out
 
     @cached_property
+    def excess(self) -> float:
+        """Rms of the residuals in noise, without what first states explain."""
+        return float(np.sqrt(np.mean(self.free(self.measured[:, :, None]) ** 2)))
+
+    @cached_property
     def by_theta(self) -> np.ndarray:
         """(N, s, b)."""
         columns = []
@@ -341,10 +350,9 @@ class Rollouts:
 
     @cached_property
     def progress(self) -> np.ndarray:
-        """(N, 1, 1) of each row in its record, from -1/2 to 1/2."""
+        """(N, 1, 1) of each row in its record, from 0 to 1: parameters are those at its start."""
         parts = [
-            (at / (len(r.times) - 1) - 0.5).ravel()
-            for at, r in zip(self.starts, self.problem.records, strict=True)
+            (at / (len(r.times) - 1)).ravel() for at, r in zip(self.starts, self.problem.records, strict=True)
         ]
         return np.concatenate(parts)[:, None, None]
 

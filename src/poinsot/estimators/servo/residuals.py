@@ -20,10 +20,11 @@ from ...arrays import Vector
 from ...diagnosis import Check
 from ...diagnosis.disturbance import Disturbance
 from ...diagnosis.effect_fit import NORMAL_MEDIAN
+from ...diagnosis.outliers import outlying
 from ...diagnosis.position_samples import PositionJumps
 from ...estimate import Finding, Severity
 from .case import Case
-from .simulated import SimulatedMotions, outlying
+from .simulated import SimulatedMotions
 
 
 class OutlyingReadings(Check):
@@ -39,12 +40,9 @@ class OutlyingReadings(Check):
     causes = (PositionJumps.causes[1],)
 
     def look(self, case: Case) -> Iterator[Finding]:
-        simulated = case.simulated
-        for motion, residual, q in zip(
-            case.problem.motions, simulated.residuals, simulated.simulated, strict=True
-        ):
+        for motion, residual in zip(case.problem.motions, case.simulated.residuals, strict=True):
             for k, joint in enumerate(case.problem.joints):
-                wrong = outlying(residual[:, k], q[:, k])
+                wrong = outlying(residual[:, k])
                 if not wrong.any():
                     continue
                 share = float(np.sum(residual[wrong, k] ** 2) / np.nansum(residual[:, k] ** 2))
