@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis.effect_fit import NORMAL_MEDIAN
+from ...diagnosis.outliers import outlying
 from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import ActuatorRollout, JointLoad, roll_out
 from ...parameters import Normal
