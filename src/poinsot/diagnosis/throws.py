@@ -30,8 +30,11 @@ from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
 from ..recording import Recording
 from .cause import Cause
+from .check import look_at
+from .effect_fit import EffectFit
 from .outliers import Outliers
 from .position_samples import LOST, LostSamples
+from .prediction import SystematicEffects
 from .stale_samples import StaleSamples
 
 LARGEST_THROWS = 30
@@ -72,6 +75,9 @@ CAUSES = (
     Cause("at-bound", "A value is at its bound.", "Film throws that slide and bounce."),
     Cause("held-out", "A drop is predicted far worse than others.", "Check what differs in it."),
 )  # fmt: skip
+
+
+OF_THROWS = {cause.name: cause for cause in CAUSES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +170,7 @@ class ThrownBody:
         shape, walls: as declared. known: findings of the method itself.
         held_out: name of a throw -> (K,) errors of its jumps of the spin, predicted from the others [rad/s].
         upper: name of a parameter -> its upper bound.
+        effects: errors of the laboratory beside the estimate; None: they were not estimated.
     """
 
     estimate: Estimate | None
@@ -173,6 +180,7 @@ class ThrownBody:
     known: Sequence[Finding] = ()
     held_out: Mapping[str, Vector] = field(default_factory=dict)
     upper: Mapping[str, float] = field(default_factory=dict)
+    effects: EffectFit | None = None
 
     @cached_property
     def flights(self) -> list[tuple[Drop, list[Piece]]]:
@@ -241,7 +249,9 @@ class ThrownBody:
         for throw, _ in self.flights:
             poses = throw.poses[:: -(-len(throw.poses) // LOOKED_AT)] * turned + offset
             deepest = min(float(contacts_at(pose, self.shape, walls)[0].min()) for pose in poses)
-            gaps.append(min(deepest, 0.0) / np.hypot(size * np.hypot(OUTLINE, throw.noise[2]), throw.noise[1]))
+            gaps.append(
+                min(deepest, 0.0) / np.hypot(size * np.hypot(OUTLINE, throw.noise[2]), throw.noise[1])
+            )
         spin, moment, std = np.array(rows).T
         of_spin = np.sum(_student((spin - moment / INERTIAS) / std), axis=1).min()
         return float(np.sum(_student(np.array(gaps))) + of_spin)
@@ -249,6 +259,15 @@ class ThrownBody:
 
 def _student(z: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
+
+
+class ThrowEffects(SystematicEffects):
+    """Effects that the frames show, and the size that others may have."""
+
+    def look(self, case: EffectFit) -> Iterator[Finding | Unchecked]:  # type: ignore[override]
+        for named in case.named:
+            yield self._finding(None, named)
+        yield from self._unchecked(case)
 
 
 class ThrowChecks:
@@ -283,6 +302,9 @@ class ThrowChecks:
         yield from case.known
         yield from self._values(case)
         yield from self.look_at_frames(case)
+        # where a fit failed, the motion about which effects are linear is another one
+        if case.effects is not None and all(finding.severity < Severity.error for finding in case.known):
+            yield from look_at(case.effects, (ThrowEffects(),))
 
     def look_at_frames(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
         """Checks that need no estimate."""

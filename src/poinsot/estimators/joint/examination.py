@@ -406,14 +406,14 @@ class JointExamination:
 def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
     """Readings that are far from their neighbours, by their part of the expected squared error of all."""
     wrong = outlying(z)
-    if wrong.any():
+    if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))
         cause = Outliers.causes[0] if sensor.is_rate else PositionJumps.causes[1]
         yield cause.finding(
             ERROR if share > 1 else NOTE,
-            f"{wrong.sum()} reading{'s' * (wrong.sum() > 1)} of {sensor.label} in {record.name}, the first at "
-            f"{first:.4g} s, {'are' if wrong.sum() > 1 else 'is'} far from the neighbours: their squared error is "
+            f"{count} reading{'s' * (count > 1)} of {sensor.label} in {record.name}, the first at "
+            f"{first:.4g} s, {'are' if count > 1 else 'is'} far from the neighbours: their squared error is "
             f"{100 * share:.2g} % of what is expected of all.",
             "Mark them invalid: invalid = ... in the recording.",
             sensor.joint,

@@ -107,7 +107,7 @@ METHODS = MappingProxyType(
         "impacts": MethodRow(
             HERE + "impacts:ImpactsMethod",
             subject="body",
-            tables=("walls",),
+            tables=("walls", "accuracy"),
             takes=AS_READ,
             estimates_motion=True,
             sections=("impacts", "motion"),
