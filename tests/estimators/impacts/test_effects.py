@@ -23,7 +23,8 @@ def test_errors_of_a_laboratory_widen_and_none_do_not(frames):
     variances = [
         fit_of_effects(at).variances for at in (frames, replace(frames, accuracy=Accuracy(exact=True)))
     ]
-    assert (variances[0] >= variances[1] * (1 - 1e-9)).all()
+    # the noise is estimated beside the effects; 435 readings give its variance to sqrt(2 / 435) = 7 %
+    assert (variances[0] >= variances[1] * 0.93).all()
     assert variances[0][6] > 1.2 * variances[1][6]
     assert not fit_of_effects(frames).named
 

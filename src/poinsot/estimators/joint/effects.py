@@ -91,7 +91,7 @@ class RolloutClock(ClockRate):
         yield EffectColumn(self, "", percent / 100 * at.change(STEP, clock=1 + STEP), percent)
 
 
-class FrictionDrift(Warming):
+class MechanismWarming(Warming):
     """Friction that changes linearly over each record."""
 
     def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
@@ -188,7 +188,7 @@ EFFECTS: tuple[Effect, ...] = (
     ReadingZero(),
     RateScale(),
     RolloutClock(),
-    FrictionDrift(),
+    MechanismWarming(),
     LateCommand(),
     CommandDrift(),
     CommandLimit(),
