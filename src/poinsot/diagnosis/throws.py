@@ -264,7 +264,7 @@ def _student(z: np.ndarray) -> np.ndarray:
 class ThrowEffects(SystematicEffects):
     """Effects that the frames show, and the size that others may have."""
 
-    def look(self, case: EffectFit) -> Iterator[Finding | Unchecked]:  # type: ignore[override]
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         for named in case.named:
             yield self._finding(None, named)
         yield from self._unchecked(case)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class AngleZero(ZeroOffset):
     cause = OF_THROWS["angle-zero"]
     sentence, unchecked = "The zero of the angle is off by {size}", "the zero of the angle"
 
-    def columns(self, at: SimulatedFrames) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         yield at.column(self, "zero_deg", DEGREE, np.array([0.0, 0.0, 1.0]))
 
 
@@ -62,7 +63,7 @@ class CameraTilt(Tilt):
 
     sentence, unchecked = "The camera is tilted by {size}", "the tilt of the camera"
 
-    def columns(self, at: SimulatedFrames) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         x, y, _ = at.poses.T
         yield at.column(self, "base_deg", DEGREE, np.column_stack([-y, x, np.ones(len(x))]))
 
@@ -70,7 +71,7 @@ class CameraTilt(Tilt):
 class FrameRate(ClockRate):
     """The rate of the frames."""
 
-    def columns(self, at: SimulatedFrames) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         passed = at.shooting.times - at.shooting.times[0]
         yield at.column(self, "clock_percent", 0.01, -at.velocities * passed[:, None])
 

@@ -92,8 +92,8 @@ def estimated_parameters(
             laboratory.
     """
     names, units, kinds, values, identifiable = zip(*rows, strict=True)
-    chance = {"correlation" if coloured else "readings": covariance}
-    sources = Uncertainty(**chance, systematic=systematic)
+    readings, correlation = (None, covariance) if coloured else (covariance, None)
+    sources = Uncertainty(readings, correlation, systematic)
     return EstimatedParameters(
         names=names,
         units=units,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class ReadingZero(ZeroOffset):
 
     sentence = "The zero of {joint}, or the direction of gravity, is off by {size}"
 
-    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         mechanism, base = at.problem.model.mechanism, at.problem.accuracy.of("base_deg")
         grounded = {joint.name for joint in mechanism.joints if joint.parent == WORLD}
         estimated = {(entry.kind, entry.index) for entry in at.entries}
@@ -86,7 +86,7 @@ class RateScale(Effect):
 class RolloutClock(ClockRate):
     """The rate of the clock."""
 
-    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         percent = at.problem.accuracy.of("clock_percent")
         yield EffectColumn(self, "", percent / 100 * at.change(STEP, clock=1 + STEP), percent)
 
@@ -94,7 +94,7 @@ class RolloutClock(ClockRate):
 class MechanismWarming(Warming):
     """Friction that changes linearly over each record."""
 
-    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         percent, entries = at.problem.accuracy.of("friction_warming_percent"), at.entries
         for joint in dict.fromkeys(entry.owner for entry in entries if entry.kind in RUBS):
             mine = [k for k, entry in enumerate(entries) if entry.owner == joint and entry.kind in RUBS]
@@ -111,7 +111,7 @@ class LateCommand(LateTorque):
     def remedy(self) -> str:
         return "Delay the commands, or advance the readings."
 
-    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
         ms, part = at.problem.accuracy.of("delay_ms"), 0.1
         steps = np.concatenate([record.steps for record in at.problem.records])
         seconds = part * float(np.median(steps))
@@ -156,9 +156,8 @@ class CommandLimit(ChosenEffect):
 
     def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
         for k, joint in at.inputs:
-            clipped = [
-                at.commanded(k, lambda u, level=level: np.clip(u, -level, level)) for level in at.levels(k)
-            ]
+            clips = (partial(np.clip, a_min=-level, a_max=level) for level in at.levels(k))
+            clipped = [at.commanded(k, clip) for clip in clips]
             yield EffectColumn(self, joint, clipped[at.best_of(clipped)], 1.0)
 
 
@@ -421,7 +420,7 @@ class RolloutEffects(SystematicEffects):
 
     causes = tuple({effect.cause.name: effect.cause for effect in EFFECTS}.values())
 
-    def look(self, case: Rollouts) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         if not case.effect_fits:
             return
         fixed, whole = case.effect_fits

@@ -346,7 +346,8 @@ class JointExamination:
         found = []
         for cause, where, what, remedy, part, change in self.changes():
             records = [
-                replace(record, **{part: change(getattr(record, part))}) for record in self.problem.records
+                replace(record, **{part: change(getattr(record, part))})  # type: ignore[arg-type]
+                for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
             method = replace(self.method, state_std=False, reference=model.theta)
