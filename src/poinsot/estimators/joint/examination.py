@@ -406,7 +406,10 @@ class JointExamination:
 
 def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
     """Readings that are far from their neighbours, by their part of the expected squared error of all."""
-    wrong = outlying(z)
+    # unwrapped angles that are no radians jump by turns for several samples; a single reading returns
+    r = np.pad(z[1:-1] - 0.5 * (z[:-2] + z[2:]), 2)
+    away = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2))
+    wrong = outlying(z) & (away < 0.25 * np.abs(r[1:-1]))
     if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))
