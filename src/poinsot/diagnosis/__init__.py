@@ -28,7 +28,7 @@ from .channels import AngleUnit, Reduction, Sign, SwappedChannels
 from .check import Check, RecordingCheck, look_at
 from .delay import TorqueDelay
 from .disturbance import Disturbance
-from .effort_samples import DroppedTorque, Outliers
+from .effort_samples import DroppedTorque
 from .estimated_motion import ASSUMPTION_CHECKS
 from .examination import Examination
 from .explanations import Alignment, Explanation
@@ -36,6 +36,7 @@ from .fit import HeldAway, HeldOutError, TorqueNoise
 from .gains import GainChange, LoadGains, TorqueGain, TorqueScale
 from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
+from .outliers import Outliers
 from .parameters import DescribedBodies, Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .prediction import BlockPrediction, SystematicEffects

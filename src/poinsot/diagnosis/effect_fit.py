@@ -106,6 +106,8 @@ class EffectFit:
         theta: (b,) as the method estimated it; None: by these rows without effects. columns: of the effects.
         counts: rows of each recording.
         noise: (n,) white noise of the readings. priors: number of a parameter, and its prior.
+        apart: whether the significance of an effect is that without the other effects: where they resemble each other,
+            a large one would be shared out among them.
     """
 
     W: np.ndarray
@@ -115,6 +117,7 @@ class EffectFit:
     counts: tuple[int, ...]
     noise: Vector
     priors: tuple[tuple[int, Normal], ...] = ()
+    apart: bool = False
 
     # the matrices
 
@@ -439,8 +442,12 @@ class EffectFit:
         return np.concatenate([np.arange(s.start, s.stop) for s in (place[id(column)] for column in group)])
 
     def significance(self, group: Sequence[EffectColumn]) -> float:
-        """Of a group's effects in the posterior, in standard deviations."""
+        """Of a group's effects, in standard deviations."""
         at = self.places(group)
+        if self.apart:
+            x, H = self.solve(np.concatenate([self.own, at]))
+            block, k = np.linalg.inv(H)[self.b :, self.b :], self.b
+            return chi_square_as_normal(float(x[k:] @ np.linalg.solve(block, x[k:])), len(at))
         variance, C = self.posterior
         widen = np.sqrt(variance[at] / np.maximum(np.diag(C)[at], 1e-300))
         block = C[np.ix_(at, at)] * np.outer(widen, widen)

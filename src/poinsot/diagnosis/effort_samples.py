@@ -1,8 +1,4 @@
-"""Impossible torque readings: spikes, and constant intervals (zero, the last value, or the end of the range).
-
-A spike, before any filter smears it, has a large r_k = tau_k - (tau_{k-1} + tau_{k+1}) / 2. What a filter passes on of
-one of height h has the energy h^2 times its share of the band; an outlier is an error where that is more than the
-residuals of the rest have.
+"""Impossible torque readings: constant intervals (zero, the last value, or the end of the range).
 
 A sensor with noise or a fine resolution does not repeat a reading for long while the robot moves. The model only
 decides the severity of zeros: where it predicts torque, they are wrong however short they last.
@@ -42,60 +38,6 @@ def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarra
             command = still.mean() > HELD and (quantity == "voltage" or len(np.unique(tau[1:][still])) > 2)
             if np.ptp(tau) > 0 and not command:
                 yield quantity, joint, tau
-
-
-class Outliers(RecordingCheck):
-    """Spikes of the raw torque.
-
-    Class variables:
-        spread: a spike is further from its neighbours than this many times the 95 % quantile of |r|; of normal noise
-            that is 20 standard deviations, and drives that switch directions stay below.
-        warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
-            good fit is about 0.001: as large as that, or ten times as much.
-    """
-
-    spread = 10.0
-    warning, error = 1e-3, 1e-2
-
-    causes = (
-        Cause(
-            "outliers",
-            "Single torque readings are far from their neighbours.",
-            "Mark them (invalid = ... in the recording) and interpolate them (resample_hz, bridge_intervals), or "
-            "exclude them with between_s.",
-        ),
-    )
-
-    def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
-        band = min(1.0, 2 * highest_hz / recording.rate_hz)
-        time = recording.time
-        for effort, joint, tau in measured_efforts(recording):
-            r = np.abs(tau[1:-1] - 0.5 * (tau[:-2] + tau[2:]))
-            if len(r) < 100:
-                continue
-            usual = max(float(np.quantile(r, 0.95)), 1e-9 * float(np.abs(tau).max()))
-            at = np.flatnonzero(r > self.spread * usual)
-            if not len(at):
-                continue
-            rest = np.delete(tau, np.unique(np.concatenate([at, at + 1, at + 2])))
-            energy = float(np.sum(r[at] ** 2) * band / max(np.sum(rest**2), 1e-300))
-            if energy < self.warning:
-                continue
-            worst = int(at[np.argmax(r[at])]) + 1
-            count = readings(at)
-            yield self.causes[0].finding(
-                Severity.error if energy >= self.error else Severity.warning,
-                f"{count} {effort} outlier{'s' * (count > 1)} at joint {joint} in {name}, the worst {tau[worst]:.3g} "
-                f"at {time[worst]:.4g} s; 95 % of all differ from their neighbours by less than {usual:.2g}.",
-                where=joint,
-                evidence=1e3 * min(energy, 1e3),
-            )
-
-
-def readings(at: np.ndarray) -> int:
-    """Number of wrong readings, from the indices where r is large: a spike makes r large at its neighbours too."""
-    lengths = [len(run) for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
-    return sum(length - 2 if length > 2 else length for length in lengths)
 
 
 class DroppedTorque(RecordingCheck):

@@ -119,6 +119,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     # when a motion starts, steps on one side are as large: compare with the second largest of the neighbours
     beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
     at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
+    # in an impact the speed jumps, too: some step before is as long as one after only where samples are missing
+    pairs = [np.sum(((s[at - i] - s[at + j]) / sigma) ** 2, axis=1) for i in (1, 2) for j in (1, 2)]
+    at = at[np.min(pairs, axis=0) < 0.1 * one[at] + s.shape[1]]
     return at, int(np.sum(m[at] - 1))
 
 

@@ -6,6 +6,7 @@ so is `std`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -117,9 +118,36 @@ _FITS: WeakKeyDictionary[InverseDynamics, dict[Hashable, SystematicFit]] = WeakK
 """The last fit of each problem."""
 
 
+class EffectUncertainty(ABC):
+    """Systematic errors of an estimate from its `EffectFit`."""
+
+    @property
+    @abstractmethod
+    def fit(self) -> EffectFit | None:
+        """The fit, computed where it is first needed; None: the recordings do not determine it."""
+
+    @cached_property
+    def covariance(self) -> Matrix | None:
+        """(b, b) of the values; None for too few samples, and data that overflow."""
+        return self._finite(lambda fit: fit.covariance)
+
+    @cached_property
+    def between_blocks(self) -> Vector | None:
+        """(b,) as of `EffectFit`; None as of `covariance`."""
+        return self._finite(lambda fit: fit.between_blocks)
+
+    def _finite(self, compute: Callable[[EffectFit], np.ndarray]) -> np.ndarray | None:
+        try:
+            with np.errstate(all="ignore"):
+                found = None if (fit := self.fit) is None else compute(fit)
+        except (PoinsotError, np.linalg.LinAlgError):
+            return None
+        return found if found is not None and np.isfinite(found).all() else None
+
+
 @dataclass(frozen=True, eq=False)
-class SystematicUncertainty:
-    """`SystematicFit` of an estimate, computed where it is first needed; arguments as of `SystematicFit.of`."""
+class SystematicUncertainty(EffectUncertainty):
+    """`SystematicFit` of an estimate; arguments as of `SystematicFit.of`."""
 
     problem: InverseDynamics
     theta: Vector
@@ -136,24 +164,6 @@ class SystematicUncertainty:
             known.clear()
             known[key] = SystematicFit.of(self.problem, self.theta, self.estimated, self.clip, self.removed)
         return known[key]
-
-    @cached_property
-    def covariance(self) -> Matrix | None:
-        """(b, b) of the base values; None for too few samples, and data that overflow."""
-        return self._finite(lambda: self.fit.covariance)
-
-    @cached_property
-    def between_blocks(self) -> Vector | None:
-        """(b,) as of `SystematicFit`; None as of `covariance`."""
-        return self._finite(lambda: self.fit.between_blocks)
-
-    def _finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray | None:
-        try:
-            with np.errstate(all="ignore"):
-                found = compute()
-        except (PoinsotError, np.linalg.LinAlgError):
-            return None
-        return found if np.isfinite(found).all() else None
 
 
 def _priors(problem: InverseDynamics, estimated: np.ndarray) -> tuple[tuple[int, Normal], ...]:

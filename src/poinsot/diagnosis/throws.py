@@ -23,14 +23,24 @@ from ..arrays import Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
+from ..estimate.motions import POSE
 from ..exceptions import NotIdentifiable
 from ..models.planar.body import GRAVITY, Wall, contacts_at
 from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
+from ..recording import Recording
 from .cause import Cause
+from .check import look_at
+from .effect_fit import EffectFit
+from .outliers import Outliers
+from .position_samples import LOST, LostSamples
+from .prediction import SystematicEffects
+from .stale_samples import StaleSamples
 
 LARGEST_THROWS = 30
 """Largest number of throws that are examined; more add little."""
+LOOKED_AT = 40
+"""Largest number of frames of a throw that are examined for being inside a wall."""
 SHORTEST = 5
 """Least number of frames of a piece."""
 OUTLINE = 0.02
@@ -57,13 +67,17 @@ CAUSES = (
     Cause("angle-unit", "Degrees are declared as radians, or the reverse.", "Declare the other unit."),
     Cause("angle-zero", "The zero of the angle differs from the outline's.", "Correct the angle's offset."),
     Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
-    Cause("lost-samples", "Frames are missing without a gap in time.", "Record the time of each frame."),
-    Cause("outliers", "A frame is far from its neighbours.", "Exclude the frame."),
+    LOST,
+    *StaleSamples.causes,
+    *Outliers.causes,
     Cause("poor-fit", "Residuals of the motion exceed the noise.", "Check outline and walls."),
     Cause("restitution", "The contact point leaves faster than it came.", "Exclude these impacts."),
     Cause("at-bound", "A value is at its bound.", "Film throws that slide and bounce."),
     Cause("held-out", "A drop is predicted far worse than others.", "Check what differs in it."),
 )  # fmt: skip
+
+
+OF_THROWS = {cause.name: cause for cause in CAUSES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +145,7 @@ class Meeting:
 
     Args:
         throw, time: of it [s]. pose, before, after: (3,) pose, velocities. jump_std, pose_std: (3,) of jump and pose.
-        skipped: number of frames in between. late: time by which the second flight is ahead, in intervals of frames.
+        skipped: number of frames in between.
     """
 
     throw: str
@@ -142,7 +156,6 @@ class Meeting:
     jump_std: Vector
     pose_std: Vector
     skipped: int
-    late: float
 
     @property
     def strikes(self) -> bool:
@@ -157,6 +170,7 @@ class ThrownBody:
         shape, walls: as declared. known: findings of the method itself.
         held_out: name of a throw -> (K,) errors of its jumps of the spin, predicted from the others [rad/s].
         upper: name of a parameter -> its upper bound.
+        effects: errors of the laboratory beside the estimate; None: they were not estimated.
     """
 
     estimate: Estimate | None
@@ -166,6 +180,7 @@ class ThrownBody:
     known: Sequence[Finding] = ()
     held_out: Mapping[str, Vector] = field(default_factory=dict)
     upper: Mapping[str, float] = field(default_factory=dict)
+    effects: EffectFit | None = None
 
     @cached_property
     def flights(self) -> list[tuple[Drop, list[Piece]]]:
@@ -192,7 +207,6 @@ class ThrownBody:
         scale = np.array([1.0, 1.0, self.shape.size])
         meetings = []
         for throw, pieces in self.flights:
-            interval = float(np.median(np.diff(throw.times)))
             for a, b in pairwise(pieces):
                 if b.begin - a.end > 3:
                     continue
@@ -202,9 +216,8 @@ class ThrownBody:
                 apart, jump = (b.at(t)[0] - a.at(t)[0]) * scale
                 t = float(np.clip(t - apart @ jump / max(float(jump @ jump), 1e-12), begin, end))
                 ((p, v), (p_std, v_std)), ((q, u), (q_std, u_std)) = a.at(t), b.at(t)
-                late = float((q - p)[:2] @ v[:2]) / max(float(v[:2] @ v[:2]), 1e-12) / interval
                 stds = np.hypot(v_std, u_std), 0.5 * np.hypot(p_std, q_std)
-                meetings.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end, late))
+                meetings.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end))
         return meetings
 
     @cached_property
@@ -232,6 +245,13 @@ class ThrownBody:
             gaps.append(gap[k] / np.hypot(off, impact.pose_std[1]))
             of_lever = np.hypot(*jump[:2]) * off / (GYRATION * size**2)
             rows.append((jump[2], moment / size**2, np.hypot(impact.jump_std[2] * abs(turned[2]), of_lever)))
+        # no frame of a body is inside a wall
+        for throw, _ in self.flights:
+            poses = throw.poses[:: -(-len(throw.poses) // LOOKED_AT)] * turned + offset
+            deepest = min(float(contacts_at(pose, self.shape, walls)[0].min()) for pose in poses)
+            gaps.append(
+                min(deepest, 0.0) / np.hypot(size * np.hypot(OUTLINE, throw.noise[2]), throw.noise[1])
+            )
         spin, moment, std = np.array(rows).T
         of_spin = np.sum(_student((spin - moment / INERTIAS) / std), axis=1).min()
         return float(np.sum(_student(np.array(gaps))) + of_spin)
@@ -239,6 +259,15 @@ class ThrownBody:
 
 def _student(z: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
+
+
+class ThrowEffects(SystematicEffects):
+    """Effects that the frames show, and the size that others may have."""
+
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
+        for named in case.named:
+            yield self._finding(None, named)
+        yield from self._unchecked(case)
 
 
 class ThrowChecks:
@@ -273,13 +302,16 @@ class ThrowChecks:
         yield from case.known
         yield from self._values(case)
         yield from self.look_at_frames(case)
+        # where a fit failed, the motion about which effects are linear is another one
+        if case.effects is not None and all(finding.severity < Severity.error for finding in case.known):
+            yield from look_at(case.effects, (ThrowEffects(),))
 
     def look_at_frames(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
         """Checks that need no estimate."""
+        yield from self._samples(case)
         if not case.flights:
             yield Unchecked("gravity, clock and axes", "no piece of flight is long enough")
             return
-        yield from self._samples(case)
         if any(throw.flights is not None for throw in case.throws):
             yield Unchecked("gravity and clock", "velocities before and after impacts do not determine them")
             falls = list(self._pulled(case))
@@ -294,22 +326,26 @@ class ThrowChecks:
             yield from self._contacts(case)
 
     def _samples(self, case: ThrownBody) -> Iterator[Finding]:
-        """Missing frames and outliers within a flight."""
+        """Missing, repeated and outlying frames."""
+        for throw in (throw for throw in case.throws if throw.flights is None):
+            poses = dict(zip(POSE, throw.poses.T, strict=True))
+            channels = {f"position.{axis}": values for axis, values in poses.items()}
+            recording = Recording(throw.times, channels, {f"position.{axis}": POSE[axis] for axis in POSE})
+            yield from LostSamples().look_at(recording, throw.name)
+            # a tracker that repeats a frame repeats all of it
+            stale = min(StaleSamples().share(values) for values in poses.values())
+            if stale > StaleSamples.least:
+                yield StaleSamples.causes[0].finding(
+                    Severity.error,
+                    f"About {100 * stale:.2g} % of the frames of {throw.name} repeat the one before.",
+                    where=throw.name,
+                    evidence=1e3 * stale,
+                )
         for meeting in case.meetings:
-            where = f"In {meeting.throw} at {meeting.time:.4g} s"
-            if meeting.strikes:
-                continue
-            if meeting.late > 0.5:
+            if meeting.skipped and not meeting.strikes:
                 message = (
-                    f"{where} the body is ahead of its flight by {meeting.late:.2g} intervals of frames."
-                )
-                remedy = "Record the time of each frame."
-                yield Finding(
-                    "lost-samples", Severity.error, message, remedy, meeting.throw, 100 * meeting.late
-                )
-            elif meeting.skipped:
-                message = (
-                    f"{where} {meeting.skipped} frame(s) are far from the flight, which continues afterwards."
+                    f"In {meeting.throw} at {meeting.time:.4g} s {meeting.skipped} frame(s) are far from the flight, "
+                    "which continues afterwards."
                 )
                 yield Finding("outliers", Severity.error, message, "Exclude them.", meeting.throw, 50.0)
 

@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 
 from estimators.joint import swings
+from poinsot.accuracy import CAREFUL
+from poinsot.estimate import Finding
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem
-from poinsot.estimators.joint.effects import Rollouts
+from poinsot.estimators.joint.effects import RolloutEffects, Rollouts, RolloutUncertainty
 from poinsot.models.maximal import Coulomb
 
 TIMES = np.arange(500) * 0.02
 OPEN = ("bob.Jxx", "pivot.drag", "pivot.gain")
 
 
-def findings(rng, change=lambda record: record, command=lambda u: u):
-    """Of a swing driven by steps, estimated and examined; `command`: what the drive applies."""
+def rollouts(rng, change=lambda record: record, command=lambda u: u):
+    """Of a swing driven by steps, estimated; `command`: what the drive applies."""
     model = swings.pendulum(Coulomb(0.0, stick_drag=0.5)).model(OPEN)
     u = np.repeat(rng.uniform(-2, 2, 25), 20)
     truth = swings.theta(coulomb=0.0)
@@ -22,7 +24,7 @@ def findings(rng, change=lambda record: record, command=lambda u: u):
     theta = model.theta
     method = JointSmoothing(1e6, swings.NOISE, reference=theta)
     problem = JointSmoothingProblem(model, [record], theta)
-    return [finding.cause for finding in Rollouts(problem, method, method.solve(problem)).findings()]
+    return Rollouts(problem, method, method.solve(problem))
 
 
 def moved(record, by):
@@ -39,8 +41,18 @@ def moved(record, by):
     ],
 )
 def test_an_effect_is_named_where_it_is(cause, about, rng):
-    causes = findings(rng, **about)
+    looked = RolloutEffects().look(rollouts(rng, **about))
+    causes = [finding.cause for finding in looked if isinstance(finding, Finding)]
     if cause is None:
         assert not causes
     else:
         assert cause in causes[:2]
+
+
+def test_intervals_contain_a_clock_that_is_off_as_clocks_are(rng):
+    """By two standard deviations: no reading shows it, since inertia, drag and gain absorb it."""
+    off = 1 + 2 * CAREFUL.clock_percent / 100
+    at = rollouts(rng, lambda record: swings.Record(record.name, off * record.times, record.u, record.z))
+    error = np.abs(at.fit.theta - at.problem.model.theta)
+    assert error[0] > 4 * at.fit.robust_std[0]
+    assert (error < 4 * np.sqrt(np.diag(RolloutUncertainty(at).covariance))).all()

@@ -13,7 +13,6 @@ import poinsot
 from poinsot import Accuracy, ActuatorProblem, Actuators, OutputError, Recording, Search
 from poinsot.estimate import Severity, Trust
 from poinsot.estimators.servo.effects import EFFECTS, CommonMass, fit_of_effects
-from poinsot.estimators.servo.simulated import outlying
 
 XML = """<mujoco model="arm"><compiler angle="radian"/>
 <option gravity="{x} 0 {z}" timestep="0.001" integrator="implicitfast"/><worldbody>
@@ -126,20 +125,6 @@ def test_columns_are_differences_of_simulations_of_what_they_say(clean, robot):
     # about the axis of both joints; the other one moves neither
     sizes = np.linalg.norm(column.values, axis=(0, 1))
     assert sizes.min() < 1e-3 * sizes.max()
-
-
-def test_outlying_readings_are_single_and_far():
-    rng = np.random.default_rng(0)
-    q = 0.5 * np.sin(2 * np.arange(0, 10, 0.01))
-    e = 1e-3 * rng.standard_normal(1000)
-    assert not outlying(e, q).any()
-    e[[100, 400]] += [0.1, -0.1]
-    assert np.flatnonzero(outlying(e, q)).tolist() == [100, 400]
-    # a step of the residual is no single reading, and a gap is no reading
-    stepped = e.copy()
-    stepped[600:] += 0.1
-    stepped[700] = np.nan
-    assert np.flatnonzero(outlying(stepped, q)).tolist() == [100, 400]
 
 
 def test_only_rows_about_a_push_are_left_out(robot):

@@ -44,6 +44,11 @@ ELASTIC = Cause(
     "A joint yields under its torque: its link moves differently from its encoder.",
     "Measure at the link, or identify from a slower motion.",
 )
+UNIT_GAIN = Cause(
+    "unit-scale",
+    "The scale of an axis of the gyro or of the accelerometer is off.",
+    "Calibrate it: turn the robot by known angles, and rest it on its sides.",
+)
 
 
 def turning(at: Linearization) -> Iterator[tuple[int, int]]:

@@ -59,6 +59,7 @@ from ...models.planar.drop import Drop
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
+from .effects import SimulatedFrames, ThrowUncertainty
 from .flights import FALL, FEWEST, first_flight, integrals, moving
 from .problem import (
     AGREES,
@@ -206,7 +207,7 @@ class DropFit(ShootingFit):
         J = (J * PRIOR_STD[: len(self.theta)]).reshape(len(self.drop.times), 3, -1)
         # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
         normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
-        known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
+        known = np.concatenate([[0.0], 1 / np.linalg.pinv(normal, hermitian=True)[:, INERTIA, INERTIA] - 1])
         instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
         ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
         gained = np.diff([0.0, *known[ends]])
@@ -230,14 +231,18 @@ class DropFit(ShootingFit):
         times = np.linspace(drop.times[0], drop.times[-1], ENERGY_SAMPLES)
         q, v, _ = self.shooting.motion(self.theta, times)
         energy = v**2 @ [0.5, 0.5, 0.5 * self.inertia_to_mass] + GRAVITY * q[:, 1]
-        motion, (parameters, normal) = self._motion(), self._parameters(problem.name)
+        motion, (parameters, normal, effects) = self._motion(), self._parameters(problem)
         pose = motion.sensors[0]
         return impacts_estimate(
             problem,
             parameters,
             self.status,
             normal,
-            {"known": self.findings, "upper": {"friction": MAX_FRICTION, "restitution": 1.0}},
+            {
+                "known": self.findings,
+                "upper": {"friction": MAX_FRICTION, "restitution": 1.0},
+                "effects": None if effects is None else effects.fit,
+            },
             (
                 EstimatedMotions((motion,)),
                 Impacts(self._impacts(problem, normals, tangents)),
@@ -271,8 +276,10 @@ class DropFit(ShootingFit):
         ends = np.concatenate([times[:1], self.impacts.times, times[-1:]])
         return integrals(times, forces / [1, 1, self.inertia_to_mass], ends)
 
-    def _parameters(self, owner: str) -> tuple[EstimatedParameters, Matrix]:
-        """Parameters, and the normal matrix of the identifiable ones, states eliminated."""
+    def _parameters(
+        self, problem: ImpactsProblem
+    ) -> tuple[EstimatedParameters, Matrix, ThrowUncertainty | None]:
+        """Parameters, the normal matrix of the identifiable ones, states eliminated, and errors of the laboratory."""
         by, J_m = np.eye(len(self.theta)), self.inertia_to_mass
         # name, unit, kind, value, derivatives by theta, and its component of theta
         rows: list[tuple[str, str, str, float, Vector, int | None]] = [
@@ -308,7 +315,15 @@ class DropFit(ShootingFit):
         R: Matrix = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")  # type: ignore[assignment]
         shared = R[INERTIA:, INERTIA:]
         normal = shared.T @ shared
-        return estimated_parameters(owner, flagged, covariance, coloured=False), normal
+        systematic = None
+        # a force that is known to some percent would be another effect
+        if self.drop.forces is None and self.status is not Status.interrupted:
+            at = self.shooting, self.theta, self.predicted, self.velocities, problem.accuracy
+            systematic = ThrowUncertainty(SimulatedFrames(*at), slopes, seen)
+        parameters = estimated_parameters(
+            problem.name, flagged, covariance, coloured=False, systematic=systematic
+        )
+        return parameters, normal, systematic
 
     def _motion(self) -> EstimatedMotion:
         names, measured = tuple(f"position.{axis}" for axis in POSE), self.drop.poses

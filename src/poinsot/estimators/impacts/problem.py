@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Brief, Float, Indices, Matrix, Vector
 from ...diagnosis.throws import diagnose_throws, quadratics
 from ...estimate import (
@@ -34,6 +35,7 @@ from ...estimate import (
 )
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE, EstimatedMotion, Scene, SensorFit, path_of
+from ...estimate.uncertainty import SystematicErrors
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.body import GRAVITY, Wall, contacts_at, floor, wall_array
 from ...models.planar.drop import Drop
@@ -76,16 +78,22 @@ def motion_of(
 
 
 def estimated_parameters(
-    owner: str, rows: Sequence[tuple[str, str, str, float, bool]], covariance: Matrix, coloured: bool
+    owner: str,
+    rows: Sequence[tuple[str, str, str, float, bool]],
+    covariance: Matrix,
+    coloured: bool,
+    systematic: SystematicErrors | None = None,
 ) -> EstimatedParameters:
     """Parameters of a body.
 
     Args:
         rows: name, unit, kind, value and whether it is identifiable, of each. covariance: of them.
-        coloured: whether standard deviations hold whatever the correlation of residuals.
+        coloured: whether standard deviations hold whatever the correlation of residuals. systematic: errors of the
+            laboratory.
     """
     names, units, kinds, values, identifiable = zip(*rows, strict=True)
-    sources = Uncertainty(correlation=covariance) if coloured else Uncertainty(covariance)
+    readings, correlation = (None, covariance) if coloured else (covariance, None)
+    sources = Uncertainty(readings, correlation, systematic)
     return EstimatedParameters(
         names=names,
         units=units,
@@ -299,6 +307,7 @@ class ImpactsProblem(Brief):
         mass: [kg]; None: not known, then only J/m and impulses by mass are identifiable (Gabiccini et al., Sect. 5.2),
             unless a drop has known forces.
         warnings: sentences about the drops that limit how far results can be trusted.
+        accuracy: errors that the laboratory may have made; of a single drop, intervals contain them.
 
     Raises:
         InvalidSignals: if a drop is implausible; the message says why.
@@ -311,6 +320,7 @@ class ImpactsProblem(Brief):
     mass: float | None = None
     name: str = "body"
     warnings: tuple[str, ...] = ()
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if not self.drops:
@@ -373,6 +383,7 @@ class ImpactsProblem(Brief):
         mass: float | None = None,
         name: str = "body",
         markers: Mapping[str, Sequence[float]] | None = None,
+        accuracy: Accuracy = CAREFUL,
     ) -> ImpactsProblem:
         """The problem of recordings, a drop each, or a row for each impact; see the head of the file.
 
@@ -381,6 +392,7 @@ class ImpactsProblem(Brief):
             walls: none: a level floor at y = 0.
             mass: [kg]. name: of the body.
             markers: points of the body that the tracker follows, in its frame [m]; None: it gives poses.
+            accuracy: errors that the laboratory may have made.
 
         Raises:
             InvalidRecording: if a recording lacks what is needed, or cannot be right.
@@ -403,7 +415,7 @@ class ImpactsProblem(Brief):
             warnings += found
         if not walls:
             warnings.append("There are no walls: a level floor at y = 0 was assumed.")
-        return cls(tuple(drops), shape, tuple(walls) or (floor(),), mass, name, tuple(warnings))
+        return cls(tuple(drops), shape, tuple(walls) or (floor(),), mass, name, tuple(warnings), accuracy)
 
     def examiner(self, **known: Any) -> Callable[[Estimate], Diagnosis]:
         """The function that diagnoses an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""

@@ -1,28 +1,39 @@
-"""Systematic effects on readings that a mechanism is predicted to have, over windows from smoothed states.
+"""Errors of the laboratory in readings that a mechanism is predicted to have, over windows from smoothed states.
 
 A window's readings follow from its first state x_0, its controls u and theta. To first order
 
     z - predicted = Z dx_0 + W dtheta + C d
 
 with C the change of the readings by effects of their prior standard deviations, all by simulating again. dx_0 is
-eliminated window by window, and `EffectFit` names effects with which blocks that it did not fit are predicted better.
-Of effects that may be at any level or instant (a limit of the controls, a push), the one that explains most is tested.
+eliminated window by window. `EffectFit` names effects with which blocks that it did not fit are predicted better, and
+the others widen the intervals. Of effects that may be at any level or instant (a limit of the controls, a push), the
+one that explains most is tested; they widen nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...diagnosis.cause import Cause
-from ...diagnosis.effect_fit import EffectFit, Named
-from ...diagnosis.effects.effect import Effect, EffectColumn, Linearization
-from ...estimate import NORMAL_95, Finding, Severity
+from ...diagnosis.disturbance import Disturbance
+from ...diagnosis.effect_fit import EffectFit
+from ...diagnosis.effects.effect import Effect, EffectColumn
+from ...diagnosis.effects.efforts import GAIN_CHANGE, LateTorque
+from ...diagnosis.effects.friction import Warming
+from ...diagnosis.effects.geometry import DEGREE, UNIT_GAIN, ClockRate, ZeroOffset
+from ...diagnosis.effort_samples import DroppedTorque
+from ...diagnosis.prediction import SystematicEffects
+from ...diagnosis.systematic import EffectUncertainty
+from ...estimate import Finding, Severity, Unchecked
+from ...models.maximal import Encoder, RateSensor
+from ...models.maximal.joints import WORLD
+from ...models.maximal.values import Entry
+from ...statistics import NORMAL_95
 from .forms import Form
 from .prediction import horizon_of
 from .problem import JointFit, JointSmoothingProblem, full_turns_off
@@ -32,73 +43,156 @@ STEP = 1e-4
 """Steps of finite differences, relative to parameters, and of states."""
 LEVELS, PUSHES = 8, 24
 """Number of limits, and of instants of a push in each recording, that are tried."""
-MOST = 0.5
-"""Part of the held-out squared error above which an effect that is not removed spoils the result."""
 REMAINS = NORMAL_95
 """Standard deviations of an effect beside chosen ones, below which those explain it."""
 LEAST_LEVEL = 0.1
 """Least limit that is tried, relative to the largest control."""
+RUBS = ("drag", "coulomb", "level", "friction")
+"""Kinds of the parameters of friction."""
 
 
-class RolloutEffect(Effect):
-    """An effect on predicted readings; its columns come from `Rollouts`.
+class ReadingZero(ZeroOffset):
+    """A zero of an encoder, or a tilted base, which moves the zeros of joints at the base."""
 
-    Class variables:
-        is_chosen: whether its column is the best of several, and could explain what other effects do.
-    """
-
-    is_chosen: ClassVar[bool] = False
-
-    def columns(self, at: Linearization) -> Iterator[EffectColumn]:
-        """None: there is no linear regression."""
-        return iter(())
-
-
-class RolloutZero(RolloutEffect):
-    name, unit, cause = (
-        "zero",
-        "deg",
-        Cause("joint-zero", "", "Correct the offset of its position, or level the base."),
-    )
     sentence = "The zero of {joint}, or the direction of gravity, is off by {size}"
 
-
-class RolloutDelay(RolloutEffect):
-    name, unit, cause = "delay", "ms", Cause("delay", "", "Delay the commands, or advance the readings.")
-    sentence = "Commands act late, or readings are early, by {size}"
-
-
-class RolloutClock(RolloutEffect):
-    name, unit, cause = "clock", "%", Cause("clock-scale", "", "Correct rate_hz, or the column of time.")
-    sentence = "The clock differs from the mechanism's by {size}"
-
-
-class RolloutLimit(RolloutEffect):
-    name, unit, cause = (
-        "limit",
-        "",
-        Cause("saturation", "", "Record what the drive applied, or clip the commands."),
-    )
-    sentence, is_chosen = "The drive does not apply commands of {joint} beyond a limit", True
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
+        mechanism, base = at.problem.model.mechanism, at.problem.accuracy.of("base_deg")
+        grounded = {joint.name for joint in mechanism.joints if joint.parent == WORLD}
+        estimated = {(entry.kind, entry.index) for entry in at.entries}
+        for k, sensor in enumerate(at.sensors):
+            if not at.problem.model.angular[k] or ("zero", (k,)) in estimated:
+                continue
+            deg = np.hypot(at.problem.accuracy.of("zero_deg"), base if sensor.joint in grounded else 0.0)
+            yield EffectColumn(self, sensor.joint, at.reading(k, deg * DEGREE), deg)
 
 
-class RolloutGainDrift(RolloutEffect):
-    name, unit, cause = (
-        "gain drift",
-        "%",
-        Cause("gain-change", "", "Record the supply's voltage, or shorter recordings."),
-    )
-    sentence = "The effort of commands of {joint} changes during a recording by {size}"
+class RateScale(Effect):
+    """The scale of a rate sensor."""
+
+    name, cause, place = "unit scale", UNIT_GAIN, ""
+    sentence = "The scale of the rate sensor of {joint} is off by {size}"
+    unchecked = "the scale of the rate sensor of {joint}"
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        percent = at.problem.accuracy.of("unit_gain_percent")
+        for k, sensor in enumerate(at.sensors):
+            if sensor.is_rate:
+                yield EffectColumn(
+                    self, sensor.joint, at.reading(k, percent / 100 * at.predicted[:, k]), percent
+                )
 
 
-class RolloutFrictionDrift(RolloutEffect):
-    name, unit, cause = "friction drift", "%", Cause("friction-drift", "", "Record when it is warm.")
-    sentence = "Friction changes during a recording by {size}"
+class RolloutClock(ClockRate):
+    """The rate of the clock."""
+
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
+        percent = at.problem.accuracy.of("clock_percent")
+        yield EffectColumn(self, "", percent / 100 * at.change(STEP, clock=1 + STEP), percent)
 
 
-class RolloutPush(RolloutEffect):
-    name, unit, cause = "push", "%", Cause("disturbance", "", "Exclude this part of the recording.")
-    sentence, is_chosen = "An effort that the model lacks acts {joint}: {size} of the largest command", True
+class MechanismWarming(Warming):
+    """Friction that changes linearly over each record."""
+
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
+        percent, entries = at.problem.accuracy.of("friction_warming_percent"), at.entries
+        for joint in dict.fromkeys(entry.owner for entry in entries if entry.kind in RUBS):
+            mine = [k for k, entry in enumerate(entries) if entry.owner == joint and entry.kind in RUBS]
+            values = (at.by_theta[:, :, mine] * at.theta[mine]).sum(-1, keepdims=True)
+            yield EffectColumn(self, joint, percent / 100 * values * at.progress, percent)
+
+
+class LateCommand(LateTorque):
+    """Commands that act late."""
+
+    sentence = "The command of {joint} acts late, or readings are early, by {size}"
+    unchecked = "the delay of the command of {joint}"
+
+    def remedy(self) -> str:
+        return "Delay the commands, or advance the readings."
+
+    def columns(self, at: Any) -> Iterator[EffectColumn]:
+        ms, part = at.problem.accuracy.of("delay_ms"), 0.1
+        steps = np.concatenate([record.steps for record in at.problem.records])
+        seconds = part * float(np.median(steps))
+        for k, joint in at.inputs:
+
+            def late(u: np.ndarray) -> np.ndarray:
+                return np.concatenate([u[:1], u[1:] - part * np.diff(u)])
+
+            yield EffectColumn(self, joint, ms / 1e3 * at.commanded(k, late, seconds), ms)
+
+
+class CommandDrift(Effect):
+    """A gain that changes over a record: a supply that sags, a motor that warms."""
+
+    name, cause, of_model = "gain-drift", GAIN_CHANGE, True
+    sentence = "The effort of commands of joint {joint} changes by {size} during a recording"
+
+    def remedy(self) -> str:
+        return "Record the supply's voltage, or shorter recordings."
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        percent = at.problem.accuracy.of("gain_percent")
+        for k, joint in at.inputs:
+            scaled = at.commanded(k, lambda u: (1 + STEP) * u, STEP)
+            yield EffectColumn(self, joint, percent / 100 * scaled * at.progress, percent)
+
+
+class ChosenEffect(Effect):
+    """An effect at the level or instant that explains most; it could explain what other effects do."""
+
+    of_model = True
+
+
+class CommandLimit(ChosenEffect):
+    """A drive that does not apply commands beyond a limit."""
+
+    name, cause, unit = "limit", DroppedTorque.causes[1], "times what this limit cuts off"
+    sentence = "The drive does not apply large commands of joint {joint}: it cuts off {size}"
+
+    def remedy(self) -> str:
+        return "Record what the drive applied, or clip the commands."
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        for k, joint in at.inputs:
+            clips = (partial(np.clip, a_min=-level, a_max=level) for level in at.levels(k))
+            clipped = [at.commanded(k, clip) for clip in clips]
+            yield EffectColumn(self, joint, clipped[at.best_of(clipped)], 1.0)
+
+
+class Push(ChosenEffect):
+    """An effort that acts for a while."""
+
+    name, cause, part = "push", Disturbance.causes[0], 0.01
+    sentence = "An effort that the model lacks acts at {joint}: {size} of the largest command"
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        for k, joint in at.inputs:
+            pushes, places = [], []
+            for number, record in enumerate(at.problem.records):
+                edges = np.linspace(0, len(record.times), PUSHES + 1).astype(int)
+                for first, last in zip(edges[:-2].tolist(), edges[2:].tolist(), strict=True):
+                    pushed = [other.u.copy() for other in at.problem.records]
+                    pushed[number][first:last, k] += self.part * at.largest[k]
+                    pushes.append(at.change(10 * self.part, controls=pushed))
+                    places.append(
+                        f"{joint} in {record.name} near {record.times[(first + last) // 2 - 1]:.3g} s"
+                    )
+            chosen = at.best_of(pushes)
+            yield EffectColumn(self, places[chosen], pushes[chosen], 10.0)
+
+
+EFFECTS: tuple[Effect, ...] = (
+    ReadingZero(),
+    RateScale(),
+    RolloutClock(),
+    MechanismWarming(),
+    LateCommand(),
+    CommandDrift(),
+    CommandLimit(),
+    Push(),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +206,42 @@ class Rollouts:
     @cached_property
     def form(self) -> Form:
         return compiled_linearizer(self.problem.model, self.method.form).form
+
+    @cached_property
+    def observable(self) -> np.ndarray:
+        """Places of the b estimated parameters that the readings determine."""
+        return self.fit.open[np.isfinite(self.fit.robust_std[self.fit.open])]
+
+    @property
+    def theta(self) -> Vector:
+        """(b,) their values."""
+        return self.fit.theta[self.observable]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Of the b parameters."""
+        return [self.problem.model.mechanism.entries[self.fit.names[k]] for k in self.observable]
+
+    @property
+    def sensors(self) -> Sequence[Encoder | RateSensor]:
+        return self.problem.model.mechanism.sensors
+
+    @cached_property
+    def largest(self) -> Vector:
+        """(inputs,) sizes of commands."""
+        return np.asarray(np.max([np.abs(record.u).max(axis=0) for record in self.problem.records], axis=0))
+
+    def levels(self, k: int) -> list[float]:
+        """Limits of a motor's commands that are tried."""
+        levels: list[float] = (np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * self.largest[k]).tolist()
+        return levels
+
+    @property
+    def inputs(self) -> list[tuple[int, str]]:
+        """Motors with commands."""
+        return [
+            (k, name) for k, name in enumerate(self.problem.model.mechanism.inputs) if self.largest[k] > 0
+        ]
 
     @cached_property
     def starts(self) -> list[np.ndarray]:
@@ -157,9 +287,22 @@ class Rollouts:
         flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in z])
         return np.asarray(full_turns_off(flat - self.predicted, self.problem.model.angular))
 
-    def change(self, step: float = 1.0, **about: object) -> np.ndarray:
-        """(N, s) change of the readings by a change of what they follow from, over its size."""
-        return np.asarray((self.readings(**about) - self.predicted) / step)  # type: ignore[arg-type]
+    def change(self, step: float = 1.0, **about: Any) -> np.ndarray:
+        """(N, s, 1) change of the readings by a change of what they follow from, over its size."""
+        return np.asarray((self.readings(**about) - self.predicted) / step)[:, :, None]
+
+    def commanded(self, k: int, change: Callable[[np.ndarray], np.ndarray], step: float = 1.0) -> np.ndarray:
+        """(N, s, 1) by a change of the commands (T,) of one motor, over its size."""
+        controls = [record.u.copy() for record in self.problem.records]
+        for u in controls:
+            u[:, k] = change(u[:, k])
+        return self.change(step, controls=controls)
+
+    def reading(self, k: int, values: np.ndarray | float) -> np.ndarray:
+        """(N, s, 1) a change of one sensor's readings."""
+        column = np.zeros((*self.predicted.shape, 1))
+        column[:, k, 0] = values
+        return column
 
     @cached_property
     def windows(self) -> list[slice]:
@@ -169,182 +312,125 @@ class Rollouts:
         return [slice(a, b) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
     @cached_property
-    def by_state(self) -> np.ndarray:
-        """(N, s, degrees)."""
-        return np.stack([self.change(STEP, moved=STEP * d) for d in np.eye(self.form.degrees)], axis=-1)
-
-    @cached_property
     def bases(self) -> list[Matrix]:
         """Of each window, an orthonormal basis of what its first state changes."""
-        read = np.where(np.isfinite(self.measured), 1.0, 0.0)[:, :, None]
-        Z = self.by_state * read / self.noise[:, None]
+        by_state = [self.change(STEP, moved=STEP * d) for d in np.eye(self.form.degrees)]
+        Z = self._whitened(np.concatenate(by_state, axis=2))
         return [np.linalg.qr(Z[window].reshape(-1, Z.shape[-1]))[0] for window in self.windows]
 
-    @cached_property
-    def noise(self) -> Vector:
-        """(s,) of readings."""
-        return np.asarray(self.method.noise_of(self.problem.model))
+    def _whitened(self, values: np.ndarray) -> np.ndarray:
+        """(N, s, k) in noise; 0 where nothing was measured."""
+        noise = np.asarray(self.method.noise_of(self.problem.model))
+        return np.where(np.isfinite(self.measured)[:, :, None], values, 0.0) / noise[:, None]
 
     def free(self, values: np.ndarray) -> np.ndarray:
         """(N, s, k) in noise, without what first states explain."""
-        shape = (*values.shape[:2], -1)
-        flat = (
-            np.where(np.isfinite(self.measured)[:, :, None], values.reshape(shape), 0.0) / self.noise[:, None]
-        )
-        out = flat.copy()
+        out = self._whitened(values)
         for window, Q in zip(self.windows, self.bases, strict=True):
-            part = flat[window].reshape(len(Q), -1)
+            part = out[window].reshape(len(Q), -1)
             out[window] = (part - Q @ (Q.T @ part)).reshape(out[window].shape)
         return out
 
     @cached_property
+    def excess(self) -> float:
+        """Rms of the residuals in noise, without what first states explain."""
+        return float(np.sqrt(np.mean(self.free(self.measured[:, :, None]) ** 2)))
+
+    @cached_property
     def by_theta(self) -> np.ndarray:
-        """(N, s, q) by the open parameters."""
+        """(N, s, b)."""
         columns = []
-        for k in self.fit.open.tolist():
+        for k in self.observable.tolist():
             step = STEP * max(abs(self.fit.theta[k]), 1e-3)
             theta = self.fit.theta.copy()
             theta[k] += step
             columns.append(self.change(step, theta=theta))
-        return np.stack(columns, axis=-1)
+        return np.concatenate(columns, axis=2)
 
     @cached_property
     def progress(self) -> np.ndarray:
-        """(N, 1, 1) of each row in its record, from -1/2 to 1/2."""
+        """(N, 1, 1) of each row in its record, from 0 to 1: parameters are those at its start."""
         parts = [
-            (at / (len(r.times) - 1) - 0.5).ravel()
-            for at, r in zip(self.starts, self.problem.records, strict=True)
+            (at / (len(r.times) - 1)).ravel() for at, r in zip(self.starts, self.problem.records, strict=True)
         ]
         return np.concatenate(parts)[:, None, None]
 
-    def effects(self) -> Iterator[EffectColumn]:
-        """Columns of all effects (N, s, k)."""
-        model, records = self.problem.model, self.problem.records
-        mechanism, sensors = model.mechanism, model.mechanism.sensors
-        for k, sensor in enumerate(sensors):
-            if not sensor.is_rate and model.angular[k]:
-                column = np.zeros((*self.predicted.shape, 1))
-                column[:, k] = np.radians(0.5)
-                yield EffectColumn(RolloutZero(), sensor.channel.partition(".")[2], column, 0.5)
-        yield EffectColumn(RolloutClock(), "", self.change(1e-4 / 0.003, clock=1 + 1e-4)[:, :, None], 0.3)
-        kinds = [mechanism.entries[name].kind for name in self.fit.names]
-        rubs = [
-            k
-            for k, place in enumerate(self.fit.open.tolist())
-            if kinds[place] in ("drag", "coulomb", "level", "friction")
-        ]
-        if rubs:
-            values = self.by_theta[:, :, rubs] * self.fit.theta[self.fit.open[rubs]]
-            yield EffectColumn(
-                RolloutFrictionDrift(), "", 0.15 * values.sum(-1, keepdims=True) * self.progress, 15.0
-            )
-        if not mechanism.inputs:
-            return
-        late = [
-            np.vstack([record.u[:1], record.u[1:] - 0.1 * np.diff(record.u, axis=0)]) for record in records
-        ]
-        interval = float(np.median(np.concatenate([record.steps for record in records])))
-        yield EffectColumn(
-            RolloutDelay(), "", self.change(0.1 * interval / 2e-3, controls=late)[:, :, None], 2.0
-        )
-        largest = np.max([np.abs(record.u).max(axis=0) for record in records], axis=0)
-        for k, name in enumerate(mechanism.inputs):
-            if not largest[k] > 0:
-                continue
-            only = np.arange(len(mechanism.inputs)) == k
-            scaled = [record.u * (1 + 1e-3 * only) for record in records]
-            by_gain = self.change(1e-3, controls=scaled)[:, :, None]
-            yield EffectColumn(RolloutGainDrift(), name, 0.05 * by_gain * self.progress, 5.0)
-            levels = np.linspace(LEAST_LEVEL, 1, LEVELS, endpoint=False) * largest[k]
-            clipped = [
-                self.change(
-                    controls=[
-                        np.where(only, np.clip(record.u, -level, level), record.u) for record in records
-                    ]
-                )
-                for level in levels.tolist()
-            ]
-            yield EffectColumn(RolloutLimit(), name, self.best(clipped), 1.0)
-            pushes, places = [], []
-            for r, record in enumerate(records):
-                edges = np.linspace(0, len(record.times), PUSHES + 1).astype(int)
-                for first, last in zip(edges[:-2].tolist(), edges[2:].tolist(), strict=True):
-                    pushed = [other.u.copy() for other in records]
-                    pushed[r][first:last, k] += 1e-2 * largest[k]
-                    pushes.append(self.change(0.1, controls=pushed))
-                    places.append(
-                        f"at {name} in {record.name} near {record.times[(first + last) // 2 - 1]:.3g} s"
-                    )
-            chosen = self.best_of(pushes)
-            yield EffectColumn(RolloutPush(), places[chosen], pushes[chosen][:, :, None], 10.0)
-
     def best_of(self, candidates: Sequence[np.ndarray]) -> int:
-        """Which candidate (N, s) removes most of the residuals beside the parameters."""
+        """Which candidate (N, s, 1) removes most of the residuals beside the parameters."""
         A = self.free(self.by_theta).reshape(self.measured.size, -1)
         Q = np.linalg.qr(A)[0]
         y = self.free(self.measured[:, :, None]).ravel()
         y = y - Q @ (Q.T @ y)
         gains = []
         for candidate in candidates:
-            c = self.free(candidate[:, :, None]).ravel()
+            c = self.free(candidate).ravel()
             left = c - Q @ (Q.T @ c)
             size = float(left @ left)
             # a candidate that parameters explain is no effect
             gains.append(float(left @ y) ** 2 / size if size > 1e-6 * float(c @ c) > 0 else 0.0)
         return int(np.argmax(gains))
 
-    def best(self, candidates: Sequence[np.ndarray]) -> np.ndarray:
-        """(N, s, 1) the best candidate."""
-        return candidates[self.best_of(candidates)][:, :, None]
-
     @cached_property
     def effect_fits(self) -> tuple[EffectFit, ...]:
         """Parameters with effects that were not chosen, then with all; none where simulations diverge."""
-        if not np.isfinite(self.predicted).all() or not len(self.fit.open) or len(self.windows) < 4:
+        if not np.isfinite(self.predicted).all() or not len(self.observable) or len(self.windows) < 4:
             return ()
         W, y = self.free(self.by_theta), self.free(self.measured[:, :, None])[:, :, 0]
-        columns = tuple(replace(column, values=self.free(column.values)) for column in self.effects())
+        columns = tuple(
+            replace(column, values=self.free(column.values))
+            for effect in (() if self.problem.accuracy.exact else EFFECTS)
+            for column in effect.columns(self)
+            if column.size > 0
+        )
         if not all(np.isfinite(part).all() for part in (W, y, *(column.values for column in columns))):
             return ()
-        theta = self.fit.theta[self.fit.open]
         counts = tuple(at.size for at in self.starts)
-        fixed = tuple(column for column in columns if not _is_chosen(column))
+        fixed = tuple(column for column in columns if not isinstance(column.effect, ChosenEffect))
+        plain = EffectFit(W, y + W @ self.theta, self.theta, (), counts, np.ones(y.shape[1]))
+        # rollouts weight readings as a smoother does not: a shift by effects is one of the rollouts' own values
+        theta = plain.plain[0] / plain.norms
         return tuple(
-            EffectFit(W, y + W @ theta, theta, part, counts, np.ones(y.shape[1])) for part in (fixed, columns)
+            replace(plain, theta=theta, columns=part, apart=part is fixed) for part in (fixed, columns)
         )
 
-    def findings(self) -> Iterator[Finding]:
-        """Effects that the readings show, and with which parts that were not fitted are predicted better."""
-        if not self.effect_fits:
+
+@dataclass(frozen=True, eq=False)
+class RolloutUncertainty(EffectUncertainty):
+    """`EffectFit` with effects that were not chosen, for all p parameters."""
+
+    rollouts: Rollouts
+
+    @cached_property
+    def fit(self) -> EffectFit | None:
+        return next(iter(self.rollouts.effect_fits), None)
+
+    def _finite(self, compute: Callable[[EffectFit], np.ndarray]) -> np.ndarray | None:
+        found, places = super()._finite(compute), self.rollouts.observable
+        if found is None:
+            return None
+        # held parameters are known, and those that no reading shows are not
+        every = self.rollouts.fit.robust_covariance
+        every = every.copy() if found.ndim == 2 else np.diag(every).copy()
+        every[np.ix_(*[places] * found.ndim)] = found
+        return every
+
+
+class RolloutEffects(SystematicEffects):
+    """Effects that the readings show, and the size that others may have."""
+
+    causes = tuple({effect.cause.name: effect.cause for effect in EFFECTS}.values())
+
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
+        if not case.effect_fits:
             return
-        fixed, whole = self.effect_fits
+        fixed, whole = case.effect_fits
         # a chosen column explains part of any effect: without it the others are tested first, and named if what it
         # leaves still shows them
         for named in fixed.named:
             if whole.significance(named.columns) > REMAINS:
-                yield _finding(named)
+                yield self._finding(case, named)
         for named in whole.named:
-            if _is_chosen(named.columns[0]):
-                yield _finding(named)
-
-
-def _finding(named: Named) -> Finding:
-    column = named.columns[0]
-    effect = column.effect
-    half = NORMAL_95 * named.std
-    size = f"{named.value:.3g} ± {half:.2g} {effect.unit}"
-    sentence = effect.sentence.format(joint=column.joint, size=size)
-    message = (
-        f"{sentence}; {named.z:.3g} standard deviations, and it removes {100 * named.gain:.2g} % of the squared error "
-        "of parts that were not fitted."
-    )
-    return effect.cause.finding(
-        Severity.error if named.gain > MOST else Severity.warning,
-        message,
-        where="" if effect.name == "push" else column.joint,
-        evidence=1e4 * named.gain,
-    )
-
-
-def _is_chosen(column: EffectColumn) -> bool:
-    return isinstance(column.effect, RolloutEffect) and column.effect.is_chosen
+            if isinstance(named.columns[0].effect, ChosenEffect):
+                finding = self._finding(case, named)
+                yield replace(finding, severity=max(finding.severity, Severity.warning))
+        yield from self._unchecked(fixed)

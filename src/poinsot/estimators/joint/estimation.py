@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from ...models.maximal import Model, State
 from ...models.maximal.values import friction_effort
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
+from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
@@ -53,6 +55,29 @@ class Summary:
     fit: JointFit
     chosen: ChosenWeight | None
 
+    @cached_property
+    def rollouts(self) -> Rollouts:
+        """Of the fitted records."""
+        return Rollouts(self.problem, self.method, self.fit)
+
+    @cached_property
+    def parameters(self) -> EstimatedParameters:
+        """All p parameters."""
+        fit, model = self.fit, self.model
+        entries = [model.mechanism.entries[name] for name in fit.names]
+        interrupted = fit.status is Status.interrupted
+        systematic = None if interrupted else RolloutUncertainty(self.rollouts)
+        return EstimatedParameters(
+            names=fit.names,
+            units=model.units,
+            owners=tuple(entry.owner for entry in entries),
+            kinds=tuple(entry.family for entry in entries),
+            groupings=fit.names,
+            values=fit.theta,
+            identifiable=np.isfinite(fit.robust_std),
+            uncertainty=Uncertainty(fit.std, fit.robust_covariance, systematic),
+        )
+
     @property
     def model(self) -> Model:
         return self.problem.model
@@ -60,30 +85,19 @@ class Summary:
     def estimate(self) -> Estimate:
         """The estimate without validation."""
         fit, model, names = self.fit, self.model, self.fit.names
-        entries = [model.mechanism.entries[name] for name in names]
-        identifiable = np.isfinite(fit.robust_std)
         spread = fit.sensitivity
         condition, scaled = spread.condition_numbers
         null_space = (spread.unobservable * spread.scale).T
         states = tuple(path.states for path in fit.paths if path.states is not None)
         status = fit.status
-        if status is Status.solved and not identifiable.all():
+        if status is Status.solved and not self.parameters.identifiable.all():
             status = Status.partly
         samples = sum(len(path.times) for path in fit.paths)
         return Estimate(
             method="",
             robot=model.mechanism.name,
             described=model.mechanism.described,
-            parameters=EstimatedParameters(
-                names=names,
-                units=model.units,
-                owners=tuple(entry.owner for entry in entries),
-                kinds=tuple(entry.family for entry in entries),
-                groupings=names,
-                values=fit.theta,
-                identifiable=identifiable,
-                uncertainty=Uncertainty(fit.std, fit.robust_covariance),
-            ),
+            parameters=self.parameters,
             status=status,
             condition_number=condition,
             scaled_condition_number=scaled,
@@ -264,7 +278,7 @@ class Summary:
                 step = np.zeros(len(numbers))
                 step[column] = max(1e-6 * abs(numbers[column]), 1e-12)
                 slopes.append((friction_effort(speed, numbers + step) - curve) / step[column])
-            P, slope = self.fit.robust_covariance[np.ix_(mine, mine)], np.column_stack(slopes)
+            P, slope = self.parameters.covariance[np.ix_(mine, mine)], np.column_stack(slopes)
             std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slope, P, slope), 0.0))
             curves.append(FrictionCurve(joint.name, joint.effort_unit, speed, curve, std))
         return curves
@@ -375,6 +389,6 @@ class JointEstimation(Method):
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
             problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
-            examiner=JointExamination(problem, method, fit).diagnose,
+            examiner=JointExamination(problem, method, fit, summary.rollouts).diagnose,
             seconds=watch.seconds,
         )

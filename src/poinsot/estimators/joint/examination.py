@@ -6,25 +6,28 @@ error of declaration, and estimated again: a change that improves predictions en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis import Cause, examined
-from ...diagnosis.effort_samples import Outliers
-from ...diagnosis.fit import HeldOutError
+from ...diagnosis.channels import Sign
+from ...diagnosis.check import look_at
+from ...diagnosis.fit import POOR_FIT, HeldOutError
 from ...diagnosis.gravity import is_earths
-from ...diagnosis.position_samples import LostSamples
+from ...diagnosis.outliers import Outliers, distances, outlying
+from ...diagnosis.position_samples import LostSamples, PositionJumps
+from ...diagnosis.prediction import BlockPrediction
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
+from ...models.maximal import Encoder, RateSensor
 from ...recording import Recording
-from .effects import Rollouts
+from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
@@ -69,6 +72,9 @@ CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_
 POOR, HARDLY = 0.32, 0.9
 """Rms errors of predictions relative to those of "nothing moves", above which a tenth of the squares, or hardly
 anything, is predicted."""
+LACKING, OF_NOISE = BlockPrediction.unexplained, BlockPrediction.of_noise
+"""Rms errors of predictions relative to those of "nothing moves", and times the noise, from which the model lacks
+something."""
 UNEXPLAINED = 0.5
 """Difference of the commanded effort from that of inverse dynamics, relative, for a warning; `HARDLY` is an error."""
 NOISE = 3.0
@@ -84,6 +90,7 @@ DESCRIBED, ABSURD = 4.0, 20.0
 SUSPICIOUS = {
     "not-converged",
     "no-prediction",
+    "poor-fit",
     "torque-noise",
     "far-from-description",
     "clock-scale",
@@ -94,11 +101,12 @@ SUSPICIOUS = {
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit with its problem and method."""
+    """A fit with its problem, method and rollouts."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
+    rollouts: Rollouts
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
@@ -107,16 +115,18 @@ class JointExamination:
             return Diagnosis(begun, (Unchecked("the result", "it was interrupted"),), complete=False)
         with np.errstate(all="ignore"):  # wrong data overflow; values that are not finite are rejected
             found: list[Finding | Unchecked] = [*self.samples()]
-            if not found:  # while single samples are wrong, nothing else can be judged
+            # while single samples are wrong, nothing else can be judged
+            if all(isinstance(wrong, Finding) and wrong.severity < ERROR for wrong in found):
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
                 suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
                 )
                 # a wrong declaration distorts everything else
-                found += (list(self.explanations()) if suspicious else []) or self.effects()
+                explained = list(self.explanations()) if suspicious else []
+                found += explained or look_at(self.rollouts, (RolloutEffects(),))
                 if estimate.status.converged:
-                    found += self.weights()
+                    found += self.weights(estimate.std)
             found += self.residuals()
         taken_up = Unchecked(
             "clock and unit of torque to better than a factor of two",
@@ -125,29 +135,21 @@ class JointExamination:
         return examined(estimate, [*found, taken_up])
 
     def samples(self) -> Iterator[Finding]:
-        """Impossible positions, and missing samples."""
-        sensors, angular = self.problem.model.mechanism.sensors, self.problem.model.angular
+        """Impossible readings, and missing samples."""
+        model, noise = self.problem.model, self.method.noise_of(self.problem.model)
         for record in (*self.problem.records, *self.problem.held_out):
-            # whole turns are no jumps here
-            z = {
-                sensor.channel: np.unwrap(record.z[:, k]) if angular[k] else record.z[:, k]
-                for k, sensor in enumerate(sensors)
-                if not sensor.is_rate and np.isfinite(record.z[:, k]).all()
-            }
+            positions = {}
+            for k, sensor in enumerate(model.mechanism.sensors):
+                z, read = record.z[:, k].copy(), np.isfinite(record.z[:, k])
+                if model.angular[k]:  # whole turns are no jumps here
+                    z[read] = np.unwrap(z[read])
+                if not sensor.is_rate and read.all():
+                    positions[sensor.channel] = z
+                yield from _outliers(record, sensor, z, float(noise[k]))
             # with a clock whose steps differ, gaps show in it and are none
-            if not z or np.ptp(record.steps) > 1e-3 * np.median(record.steps):
-                continue
-            recording = Recording(record.times, z, dict.fromkeys(z, "rad"))
-            yield from LostSamples().look_at(recording, record.name)
-            for channel, q in z.items():
-                yield from _spikes(record, channel.partition(".")[2], q)
-
-    def effects(self) -> list[Finding]:
-        """Systematic effects that the readings show."""
-        try:
-            return list(Rollouts(self.problem, self.method, self.fit).findings())
-        except np.linalg.LinAlgError:  # windows of wrong data determine nothing
-            return []
+            if positions and np.ptp(record.steps) <= 1e-3 * np.median(record.steps):
+                recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
+                yield from LostSamples().look_at(recording, record.name)
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
@@ -179,6 +181,17 @@ class JointExamination:
                     message = f"{message[:-1]}; {', '.join(held)}, which the estimate holds, explain this."
                 severity = NOTE if explained else WARNING
                 yield IMPOSSIBLE_BODY.finding(severity, message, where=body.name)
+        for k in fit.open.tolist():
+            described, value = model.theta[k], fit.theta[k]
+            if kinds[k] == "gain" and described * value < 0 and abs(value) > MOVED * estimate.std[k]:
+                yield Sign.cause.finding(
+                    ERROR,
+                    f"{fit.names[k]} is {value:.3g}, and the mechanism's is {described:.3g}: commands and readings "
+                    "count in opposite directions.",
+                    "Write sign = -1 for the column of one of them, or reverse the joint's axis.",
+                    fit.names[k],
+                    evidence=1e3,
+                )
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
         for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
@@ -232,6 +245,14 @@ class JointExamination:
                 WARNING if self.error <= HARDLY else ERROR,
                 f"Readings are predicted with {100 * self.error:.3g} % of the error that they would have if nothing "
                 "moved.",
+                evidence=self.error,
+            )
+        elif self.error > LACKING and (excess := self.rollouts.excess) > OF_NOISE:
+            yield POOR_FIT.finding(
+                WARNING,
+                f"Readings are predicted with {100 * self.error:.3g} % of the error that they would have if nothing "
+                f"moved, {excess:.2g} times their noise: the model lacks something.",
+                "Examine the residuals, and extend the model or correct the data.",
                 evidence=self.error,
             )
         yield from self._torques()
@@ -291,14 +312,14 @@ class JointExamination:
                     where=record.name,
                 )
 
-    def weights(self) -> Iterator[Finding]:
-        """Parameters that change with the weight by more than their intervals."""
+    def weights(self, std: Vector) -> Iterator[Finding]:
+        """Parameters that change with the weight by more than their intervals, of std (p,)."""
         places, moved = self.fit.open, np.zeros(len(self.fit.open))
         for factor in (10**-DECADES, 10**DECADES):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
             other = near.solve(replace(self.problem, theta=self.fit.theta, guess=self.fit.paths))
             if other.converged:
-                moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / self.fit.robust_std)[places])
+                moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / std)[places])
         for k, by in zip(places.tolist(), moved.tolist(), strict=True):
             if by > MOVED:
                 yield WEIGHT.finding(
@@ -323,9 +344,9 @@ class JointExamination:
                 evidence=1e3,
             )
         found = []
-        for cause, where, what, remedy, part, order, factors in self.changes():
+        for cause, where, what, remedy, part, change in self.changes():
             records = [
-                replace(record, **{part: getattr(record, part)[:, order] * factors})
+                replace(record, **{part: change(getattr(record, part))})  # type: ignore[arg-type]
                 for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
@@ -353,42 +374,52 @@ class JointExamination:
                 evidence=1e3,
             )
 
-    def changes(self) -> Iterator[tuple[str, str, str, str, str, list[int], Any]]:
-        """Cause, where, what, remedy; and what is right: `z` or `u` with columns in this order, times factors."""
+    def changes(self) -> Iterator[tuple[str, str, str, str, str, Callable[[np.ndarray], np.ndarray]]]:
+        """Cause, where, what, remedy; `z` or `u`, and what is right in place of it."""
         mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
         inputs, sensors = list(mechanism.inputs), [sensor.channel for sensor in mechanism.sensors]
         for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
             what, remedy = f"Angles seem to be in {unit}", f'Write unit = "{unit}" for the positions.'
             factors = np.where(angular, factor, 1.0)
-            yield "angle-unit", "", what, remedy, "z", list(range(len(sensors))), factors
+            yield "angle-unit", "", what, remedy, "z", partial(np.multiply, factors)
         for factor in (1e-3, 1e3) if inputs else ():
             what = f"Commands seem to be {1 / factor:g} times too large"
-            yield "torque-scale", "", what, "Correct their unit.", "u", list(range(len(inputs))), factor
+            yield "torque-scale", "", what, "Correct their unit.", "u", partial(np.multiply, factor)
         for part, names in (("z", sensors), ("u", inputs)):
-            places = list(range(len(names)))
+            places = np.arange(len(names))
             for k, name in enumerate(names):
                 what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
                 remedy = "Write sign = -1 for its column, or reverse the joint's axis."
-                yield "sign", name, what, remedy, part, places, np.where(np.array(places) == k, -1.0, 1.0)
-            for a, b in combinations(places, 2):
-                order = [{a: b, b: a}.get(k, k) for k in places]
+                yield "sign", name, what, remedy, part, partial(np.multiply, np.where(places == k, -1.0, 1.0))
+            for a, b in combinations(places.tolist(), 2):
+                order = np.where(places == a, b, np.where(places == b, a, places))
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
-                yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
+                take = partial(np.take, indices=order, axis=1)
+                yield "swapped-channels", names[a], what, "Exchange their columns.", part, take
+        for k, name in self.rollouts.inputs:
+            for level in self.rollouts.levels(k):
+                most = np.where(np.arange(len(inputs)) == k, level, np.inf)
+                what = f"The drive of {name} seems to apply no command beyond {level:.3g}"
+                remedy = CommandLimit().remedy()
+                yield "saturation", name, what, remedy, "u", partial(np.clip, a_min=-most, a_max=most)
 
 
-def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
-    """Single positions far from both neighbours, whose own differences are then half as large with opposite sign."""
-    r = np.pad(q[1:-1] - 0.5 * (q[:-2] + q[2:]), 1)
-    usual = float(np.quantile(np.abs(r), 0.95))
-    alone = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2)) < 0.25 * np.abs(r[1:-1])
-    at = np.flatnonzero((np.abs(r[1:-1]) > Outliers().spread * usual) & alone) + 1
-    if len(at) and usual > 0:
-        yield Finding(
-            "position-outliers",
-            ERROR,
-            f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} are outliers, the first at "
-            f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from its neighbours, 95 % are within {usual:.2g}.",
+def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
+    """Readings that are far from their neighbours, by their part of the expected squared error of all."""
+    # unwrapped angles that are no radians jump by turns for several samples; a single reading returns
+    r = np.pad(z[1:-1] - 0.5 * (z[:-2] + z[2:]), 2)
+    away = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2))
+    wrong = outlying(z) & (away < 0.25 * np.abs(r[1:-1]))
+    if count := int(np.count_nonzero(wrong)):
+        read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
+        share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))
+        cause = Outliers.causes[0] if sensor.is_rate else PositionJumps.causes[1]
+        yield cause.finding(
+            ERROR if share > 1 else NOTE,
+            f"{count} reading{'s' * (count > 1)} of {sensor.label} in {record.name}, the first at "
+            f"{first:.4g} s, {'are' if count > 1 else 'is'} far from the neighbours: their squared error is "
+            f"{100 * share:.2g} % of what is expected of all.",
             "Mark them invalid: invalid = ... in the recording.",
-            joint,
+            sensor.joint,
             evidence=2e5,
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Bool, Brief, Float, Matrix, Vector, interpolated
 from ...estimate import Extra, Status
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing
@@ -456,6 +457,7 @@ class JointSmoothingProblem(Brief):
         priors: priors by name; those of parameters that are not open have no effect.
         guess: initial guess of the states of each record, such as another fit's; None: filtered readings.
         held_out: records only for validation.
+        accuracy: errors that the laboratory may have made.
 
     Raises:
         InvalidMethod: if a name, a bound or a number of values is wrong.
@@ -471,6 +473,7 @@ class JointSmoothingProblem(Brief):
     priors: Mapping[str, Normal] = field(default_factory=dict)
     guess: Sequence[RecordFit] | None = None
     held_out: Sequence[Record] = ()
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self) -> None:
         if not self.records:
@@ -492,6 +495,7 @@ class JointSmoothingProblem(Brief):
         held_out: Sequence[Recording] | Mapping[str, Recording] = (),
         step_s: float | None = None,
         per_recording: Sequence[str] = (),
+        accuracy: Accuracy = CAREFUL,
         **known: Any,
     ) -> JointSmoothingProblem:
         """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
@@ -503,6 +507,7 @@ class JointSmoothingProblem(Brief):
             step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
             per_recording: zeros of sensors, as `"elbow encoder.zero"`, that are estimated for each recording. A
                 held-out recording uses the sensors of the first one.
+            accuracy: errors that the laboratory may have made.
             known: `priors`, `lower` and `upper`.
 
         Raises:
@@ -540,7 +545,8 @@ class JointSmoothingProblem(Brief):
                 raise InvalidMethod(
                     f"{name!r} has a prior or a bound but is not estimated; add it to the parameters"
                 )
-        return cls(mechanism.model(parameters), next(records), held_out=next(records), **known)
+        fitted, unfitted = records
+        return cls(mechanism.model(parameters), fitted, held_out=unfitted, accuracy=accuracy, **known)
 
     @cached_property
     def parameters(self) -> BoundedParameters:

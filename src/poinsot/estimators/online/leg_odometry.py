@@ -40,6 +40,7 @@ from ...arrays import Brief, JointSamples, Matrix, Vector
 from ...diagnosis import examined
 from ...diagnosis.case import samples_of
 from ...diagnosis.check import look_at
+from ...diagnosis.outliers import Outliers
 from ...diagnosis.position_samples import LostSamples, PositionJumps
 from ...diagnosis.tracking_checks import Innovations
 from ...estimate import (
@@ -556,6 +557,7 @@ def examine(
     samples = samples_of(replay.problem.recording)
     for check in (LostSamples(), PositionJumps()):
         found += check.look_at(samples, "the recording")
+    found += Outliers().look_at(replay.problem.recording, "the recording")
     channels = LegChannels(replay.method.position_noise, replay.method.foot_walk)
     found += look_at(replay.problem, [channels])
     found += look_at(slips, [SlippingFeet()])

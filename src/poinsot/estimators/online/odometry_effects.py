@@ -13,7 +13,7 @@ Innovations in their standard deviations, L^-1 z with S = L L^T, are independent
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,9 +25,9 @@ from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis.cause import Cause
 from ...diagnosis.channels import Sign, SwappedChannels
 from ...diagnosis.check import Check
-from ...diagnosis.effect_fit import EffectFit, chi_square_as_normal
+from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
-from ...diagnosis.effects.geometry import CLOCK, DEGREE, DESCRIPTION, ZERO
+from ...diagnosis.effects.geometry import CLOCK, DEGREE, DESCRIPTION, UNIT_GAIN, ZERO
 from ...diagnosis.prediction import SystematicEffects
 from ...estimate import Finding, Severity, Unchecked
 from ...estimate.uncertainty import raised
@@ -42,11 +42,6 @@ UNIT = Cause(
     "misaligned-unit",
     "The inertial unit is turned against its frame in the description.",
     "Correct the orientation of its frame in the description.",
-)
-UNIT_GAIN = Cause(
-    "unit-scale",
-    "The scale of an axis of the gyro or of the accelerometer is off.",
-    "Calibrate it: turn the robot by known angles, and rest it on its sides.",
 )
 LATE = Cause(
     "encoder-delay",
@@ -245,12 +240,6 @@ class OdometryFit(EffectFit):
         d = self.joint[0]
         return np.asarray(self.M @ (raised(C, variance) + np.outer(d, d)) @ self.M.T)
 
-    def significance(self, group: Sequence[EffectColumn]) -> float:
-        """Of a group by itself: with all others a large effect would be shared out among those that resemble it."""
-        at = self.places(group)
-        x, H = self.solve(at)
-        return chi_square_as_normal(float(x @ H @ x), len(at))
-
     def moved(self, place: slice) -> float:
         change = np.abs(self.M[:, place]) * np.sqrt(self.posterior[0][place])
         return float(
@@ -326,6 +315,7 @@ class OdometryErrors:
             columns=columns,
             counts=(len(rows),),
             noise=np.ones(rows.shape[1]),
+            apart=True,
             M=self.M,
             std=np.sqrt(np.diag(covariance)),
         )

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...diagnosis import Check
 from ...diagnosis.disturbance import Disturbance
+from ...diagnosis.outliers import outlying
 from ...diagnosis.position_samples import PositionJumps
 from ...estimate import Finding, Severity
 from .case import Case
-from .simulated import outlying
 
 
 class OutlyingReadings(Check):
@@ -31,12 +31,9 @@ class OutlyingReadings(Check):
     causes = (PositionJumps.causes[1],)
 
     def look(self, case: Case) -> Iterator[Finding]:
-        simulated = case.simulated
-        for motion, residual, q in zip(
-            case.problem.motions, simulated.residuals, simulated.simulated, strict=True
-        ):
+        for motion, residual in zip(case.problem.motions, case.simulated.residuals, strict=True):
             for k, joint in enumerate(case.problem.joints):
-                wrong = outlying(residual[:, k], q[:, k])
+                wrong = outlying(residual[:, k])
                 if not wrong.any():
                     continue
                 share = float(np.sum(residual[wrong, k] ** 2) / np.nansum(residual[:, k] ** 2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...diagnosis.effect_fit import NORMAL_MEDIAN
+from ...diagnosis.outliers import outlying
 from ...models.servo.actuator import Actuator
 from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import ActuatorRollout, JointLoad, Steps, roll_out
@@ -32,24 +33,6 @@ def combined(load: JointLoad, other: JointLoad, factor: float) -> JointLoad:
     """A load and a multiple of another one, along the posture of the first."""
     names = ("inertia", "load", "slope", "static")
     return replace(load, **{name: getattr(load, name) + factor * getattr(other, name) for name in names})
-
-
-def outlying(residual: Vector, simulated: Vector) -> np.ndarray:
-    """(T,) whether a reading differs from its neighbours by more than noise, and than the joint ever moves in a sample.
-
-    Args:
-        residual: (T,) measured less simulated, NaN where nothing was measured. simulated: (T,).
-    """
-    wrong, valid = np.zeros(len(residual), dtype=bool), np.flatnonzero(np.isfinite(residual))
-    if len(valid) < 50:
-        return wrong
-    e = residual[valid]
-    near = np.lib.stride_tricks.sliding_window_view(np.pad(e, 2, mode="edge"), 5)
-    apart = np.abs(e - np.median(near, axis=1))
-    noise = max(float(np.median(apart)) / NORMAL_MEDIAN, float(np.quantile(apart, 0.95)) / 1.96)
-    moves = float(np.abs(np.diff(simulated)).max())
-    wrong[valid] = apart > max(8 * noise, moves)
-    return wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +141,8 @@ class SimulatedMotions:
     def regular(self) -> Profile:
         """`residuals`, NaN for readings that are far from their neighbours."""
         return [
-            np.where(np.stack([outlying(e[:, k], q[:, k]) for k in range(e.shape[1])], axis=1), np.nan, e)
-            for e, q in zip(self.residuals, self.simulated, strict=True)
+            np.where(np.stack([outlying(column) for column in e.T], axis=1), np.nan, e)
+            for e in self.residuals
         ]
 
     @cached_property

@@ -100,6 +100,7 @@ METHODS = MappingProxyType(
             HERE + "joint_smoothing:JointSmoothingMethod",
             begin=HERE + "joint_smoothing:begin_with_positions",
             subject="mechanism",
+            tables=("accuracy",),
             takes=AS_READ,
             estimates_motion=True,
             sections=("friction", "motion", "convergence"),
@@ -107,7 +108,7 @@ METHODS = MappingProxyType(
         "impacts": MethodRow(
             HERE + "impacts:ImpactsMethod",
             subject="body",
-            tables=("walls",),
+            tables=("walls", "accuracy"),
             takes=AS_READ,
             estimates_motion=True,
             sections=("impacts", "motion"),

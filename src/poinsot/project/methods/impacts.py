@@ -62,6 +62,7 @@ class ImpactsMethod(MotionMethod):
             mass=body.mass,
             name=body.name,
             markers=body.markers,
+            accuracy=settings.accuracy.value(),
         )
 
     def predict(self, job: PredictionJob) -> Prediction:

@@ -94,6 +94,7 @@ class JointSmoothingMethod(MotionMethod):
             held_out=held_out,
             step_s=self.step_s,
             per_recording=self.per_recording,
+            accuracy=settings.accuracy.value(),
             priors={name: prior.value() for name, prior in settings.priors.items()},
             lower=self.lower,
             upper=self.upper,
