@@ -7,7 +7,7 @@ Levels at which a verdict changes are fields of the checks, each with its reason
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class BlockPrediction(Check):
     unexplained, of_noise = 0.1, 5.0
     computed, frictionless = 0.003, 0.02
 
-    causes = (
+    causes: ClassVar[tuple[Cause, ...]] = (
         HELD_OUT,
         Cause(
             "few-data",

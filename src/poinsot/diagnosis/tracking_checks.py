@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -246,7 +247,7 @@ class RunEffects(SystematicEffects):
 
     causes = ()
 
-    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         if case.systematic is None:
             yield Unchecked(
                 "errors of the laboratory", "they are examined for robots with a fixed base and no loops"
@@ -260,9 +261,13 @@ class RunPrediction(BlockPrediction):
 
     causes = tuple(cause for cause in BlockPrediction.causes if cause is not POOR_FIT)
 
-    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+    def look(self, case: Any) -> Iterator[Finding | Unchecked]:
         if case.systematic is not None and not case.explained:
-            yield from (found for found in super().look(case) if found.cause != POOR_FIT.name)
+            yield from (
+                found
+                for found in super().look(case)
+                if isinstance(found, Unchecked) or found.cause != POOR_FIT.name
+            )
 
 
 class Innovations(Check):
