@@ -238,6 +238,13 @@ def test_a_standstill_on_the_way(rng):
     assert inspection.motion.window_s is None
 
 
+def test_a_short_motion_beside_a_long_standstill_is_cut_with_it(rng):
+    inspection = inspect(recording(rng, x=resting(TIME, 0.0, 10.0, (0.2, 5.2))))
+    assert inspection.motion.window_s == pytest.approx((5.2, 10.0), abs=0.03)
+    assert "No joint moves before 5.2" in sentences(inspection)[0]
+    assert "but for 0.2" in sentences(inspection)[0]
+
+
 def test_peak_speed_against_the_limit(rng):
     x = np.sin(2 * np.pi * 0.5 * TIME)
     inspection = inspect(recording(rng, x=x), {"a": 2.0})

@@ -330,6 +330,15 @@ def test_radians_and_smaller_units_of_torque(begin, table):
     assert recording["position"]["unit"] == "rad" and recording["torque"]["unit"] == "N mm"
 
 
+def test_torques_of_the_load_are_negated(begin, table):
+    columns = {name: -table[name] if name.startswith("tau") else table[name] for name in table.columns}
+    content, start = begin(columns, rate_hz=250)
+    assert content["recordings"][0]["torque"]["scale"] == -1
+    assert any("torques oppose the description's" in str(guess) for guess in start.guesses)
+    content, _ = begin(table, rate_hz=250)
+    assert "scale" not in content["recordings"][0]["torque"]
+
+
 def test_headers_name_their_unit(begin, table):
     columns = {
         f"{name} [deg]" if name[0] == "q" else f"{name}_Nmm": 0.01 * table[name] for name in table.columns

@@ -5,7 +5,8 @@ A reading x_k is far from its neighbours if
     |x_k - median(x_{k-2}, ..., x_{k+2})| > spread times the 95 % quantile of |r|
     r_k = x_k - (x_{k-1} + x_{k+1}) / 2
 
-The median follows steps and the motion; r measures noise, resolution and the curvature of a smooth motion.
+and if those before and after it are alike, by a quarter of this distance: a spike returns, a step or a transient does
+not. The median follows the motion; r measures noise, resolution and the curvature of a smooth motion.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from .effort_samples import measured_efforts
 SPREAD, FEWEST = 10.0, 50
 """Spread, of normal noise 24 standard deviations, and least number of readings; drives that switch directions stay
 below."""
+
+RETURNS = 0.25
+"""Part of its distance by which readings before and after a spike may differ."""
 
 
 def usual_distance(values: Vector) -> float:
@@ -46,8 +50,16 @@ def outlying(values: Vector) -> Bool[np.ndarray, "T"]:
     wrong, valid = np.zeros(len(values), dtype=bool), np.flatnonzero(np.isfinite(values))
     if len(valid) >= FEWEST:
         x = values[valid]
-        wrong[valid] = distances(x) > SPREAD * usual_distance(x)
+        away = distances(x)
+        before, after = (np.median(near, axis=1) for near in beside(x))
+        wrong[valid] = (away > SPREAD * usual_distance(x)) & (np.abs(before - after) < RETURNS * away)
     return wrong
+
+
+def beside(values: Vector) -> tuple[np.ndarray, np.ndarray]:
+    """(T, 3) the three readings before each one, and after it."""
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(values, 3, mode="edge"), 7)
+    return near[:, :3], near[:, 4:]
 
 
 class Outliers(RecordingCheck):

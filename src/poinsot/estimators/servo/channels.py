@@ -160,7 +160,13 @@ class CopiedCommand(Check):
 
 
 class JointExcitation(Check):
-    """Joints that hardly move in any recording."""
+    """Joints that hardly move in any recording, or keep moving while their command stays.
+
+    Class variables:
+        settled: part of its range by which a joint that moves to a command may still move in the second half.
+    """
+
+    settled = 0.5
 
     causes = (
         Cause(
@@ -176,7 +182,14 @@ class JointExcitation(Check):
         for k, (joint, unit) in enumerate(zip(case.problem.joints, case.problem.units, strict=True)):
             if (most := max(extent(motion.measured[:, k]) for motion in motions)) < least_motion(unit):
                 text = f"The position of {joint} moves by {most:.2g} {unit} at most."
-                yield self.causes[0].finding(Severity.error, text, where=joint)
+            elif joint in held and any(
+                extent(q[len(q) // 2 :]) > self.settled * extent(q)
+                for q in (m.measured[:, k] for m in motions)
+            ):
+                text = f"The command of {joint} stays at one value in every recording, while the joint keeps moving."
+            else:
+                continue
+            yield self.causes[0].finding(Severity.error, text, where=joint)
         if held:
             yield Unchecked(
                 f"the delay of {listing(sorted(held), 12)}",

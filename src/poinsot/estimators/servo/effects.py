@@ -239,6 +239,10 @@ def fit_of_effects(
     return EffectFit(W, y, None, tuple(columns), counts, at.noise, priors)
 
 
+UNSEEN = 100.0
+"""Standard deviations by chance over those to first order, from which the recordings do not show a coordinate."""
+
+
 @dataclass(frozen=True, eq=False)
 class ServoErrors:
     """Effects of an estimate of all groups of joints, and what they add to its intervals.
@@ -272,7 +276,10 @@ class ServoErrors:
             return None
         total, shown = self.by_chance.copy(), self.at.shown
         with np.errstate(all="ignore"):  # what is hardly determined overflows
-            wider = raised(fit.covariance, np.diag(total)[shown])
+            C, least = fit.covariance, np.diag(total)[shown]
+            # what the recordings do not show at all says nothing about the others
+            wider = raised(C, np.where(least < UNSEEN**2 * np.diag(C), least, 0.0))
+            np.fill_diagonal(wider, np.maximum(np.diag(wider), least))
         if not np.isfinite(wider).all():
             return None
         total[np.ix_(shown, shown)] = wider
