@@ -48,7 +48,6 @@ def estimate(rng, values, std, correlation=0.0, scale_known=True, joint="elbow")
         {joint: "M1"},
         np.zeros((1, 1)),
         object.__new__(poinsot.Articulated),
-        C,
     )
     fit = Fit.__new__(Fit)
     one = poinsot.Estimate("actuators", "arm", parameters, poinsot.Status.solved, 1.0, 100, fit)
