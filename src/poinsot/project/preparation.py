@@ -16,7 +16,7 @@ from ..inspection import Inspection
 from ..inspection.motion import clock_facts, motion_facts, resting_joints
 from ..recording import EFFORTS
 from ..signals.alignment import align
-from ..signals.bandwidth import UNATTENUATED, FilterProposal, propose_filters
+from ..signals.bandwidth import FilterProposal, propose_filters
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
@@ -135,35 +135,25 @@ ENOUGH = 5.0
 
 
 def with_more_rows(
-    asked: SmootherSettings,
-    chosen: SmootherSettings,
-    prepared: Sequence[tuple[Run, Signals]],
-    per_parameter: float,
-    each: float,
+    asked: SmootherSettings, chosen: SmootherSettings, prepared: Sequence[tuple[Run, Signals]], each: float
 ) -> list[tuple[Run, Signals]] | None:
     """Recordings smoothed with higher `"auto"` rates where there are only `each` equations for each parameter and
     effect; None: there are enough.
 
-    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`. `per_parameter`: equations for each
-    parameter. Beyond what parameters need, rates stay where motion exceeds the noise of positions: accelerations of
-    noise bias inertias towards zero.
+    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`.
     """
     if each >= ENOUGH or chosen.decimate_hz is None:
         return None
-    rate, rows_hz = min(signals.rate_hz for _, signals in prepared), float(chosen.decimate_hz)
-    noise_hz = max(propose(run).noise_hz for run, _ in prepared if run.role == "identification")
+    rate = min(signals.rate_hz for _, signals in prepared)
     # a tenth more, for edges that are cut
-    least, wanted = (1.1 * ENOUGH / equations * rows_hz for equations in (per_parameter, each))
-    allowed = max(least, UNATTENUATED * noise_hz)
-    rows_hz = round(max(min(wanted, 0.4 * rate, allowed), rows_hz), 2)
+    rows_hz = round(min(1.1 * ENOUGH / each * float(chosen.decimate_hz), 0.4 * rate), 2)
     more = {"decimate_hz": rows_hz}
     if getattr(asked, "cutoff_hz", None) == AUTO:
         more["cutoff_hz"] = min(max(float(chosen.cutoff_hz), 2 * rows_hz), 0.45 * rate)
     settings = chosen.model_copy(update=more)
-    limit = ", as far as the noise of the positions allows" if allowed < min(wanted, 0.4 * rate) else ""
     step = (
         f"{in_words(more)}, for {ENOUGH:g} equations for each parameter and systematic effect, where the motion's "
-        f"band leaves {each:.2g}{limit}"
+        f"band leaves {each:.2g}"
     )
     runs = [replace(run, recording=run.recording.noted(step)) for run, _ in prepared]
     return [(run, smooth(settings, run)) for run in runs]

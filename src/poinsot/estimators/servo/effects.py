@@ -278,33 +278,12 @@ class ServoErrors:
         with np.errstate(all="ignore"):  # what is hardly determined overflows
             C, least = fit.covariance, np.diag(total)[shown]
             # what the recordings do not show at all says nothing about the others
-            seen = least < UNSEEN**2 * np.diag(C)
-            by_chance = np.where(np.outer(seen, seen), total[np.ix_(shown, shown)], 0.0)
-            moved = self._moved_by_description(fit) * seen[:, None]
-            wider = raised(by_chance + moved @ moved.T, np.where(seen, np.diag(C), 0.0))
-            np.fill_diagonal(wider, np.maximum(np.diag(wider), np.maximum(np.diag(C), least)))
+            wider = raised(C, np.where(least < UNSEEN**2 * np.diag(C), least, 0.0))
+            np.fill_diagonal(wider, np.maximum(np.diag(wider), least))
         if not np.isfinite(wider).all():
             return None
         total[np.ix_(shown, shown)] = wider
         return total
-
-    def _moved_by_description(self, fit: EffectFit) -> Matrix:
-        """(b, k) change of the coordinates with errors of the description, each of a standard deviation.
-
-        To first order recordings seem to narrow them, down to what the law of friction is wrong by: they are taken as
-        large as the prior says.
-        """
-        kinds = tuple(type(effect) for effect in DESCRIPTION_EFFECTS)
-        places = [
-            np.arange(place.start, place.stop)
-            for column, place in zip(fit.columns, fit.slices, strict=True)
-            if isinstance(column.effect, kinds)
-        ]
-        A, (_, H) = fit.A / fit.sigma[:, None], fit.plain
-        M, Z = (
-            A[:, :, its].reshape(-1, len(its)) for its in (fit.own, np.concatenate([np.arange(0), *places]))
-        )
-        return np.asarray(np.linalg.solve(H, M.T @ Z) / fit.norms[:, None])
 
     @property
     def covariance(self) -> Matrix | None:
