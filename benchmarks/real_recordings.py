@@ -48,8 +48,7 @@ def tx40(data: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 def emps(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     job = (EXAMPLES / "emps.toml").read_text().replace('"emps.urdf"', f'"{EXAMPLES / "emps.urdf"}"')
-    for name, between in {"first half": "[0, 12.4]", "second half": "[12.4, 25]", "whole": "[0, 25]"}.items():
-        yield name, job.replace('name = "EMPS"\n', f'name = "EMPS"\nbetween_s = {between}\n')
+    yield from stretches(job, {"first half": "[0, 12.4]", "second half": "[12.4, 25]", "whole": "[0, 25]"})
 
 
 UR10E = """
@@ -92,7 +91,7 @@ def ur10e(data: pathlib.Path) -> Iterator[tuple[str, str]]:
         yield name, UR10E.replace("<path>", path).replace("<rows>", rows)
 
 
-def begun(*paths: str | pathlib.Path, change: Callable[[str], str] = lambda text: text) -> str:
+def begun(*paths: str | pathlib.Path) -> str:
     """The project file that `poinsot new` writes."""
     with tempfile.TemporaryDirectory() as folder:
         job = pathlib.Path(folder) / "job.toml"
@@ -108,18 +107,25 @@ def begun(*paths: str | pathlib.Path, change: Callable[[str], str] = lambda text
         if not job.exists():
             raise poinsot.PoinsotError(f"new: {run.stderr.strip()}")
         text = job.read_text()
-        text = re.sub(r'"((?:\.\./)+[^"]*)"', lambda m: f'"{(job.parent / m[1]).resolve()}"', text)
-        return change(text)
+        return re.sub(r'"((?:\.\./)+[^"]*)"', lambda m: f'"{(job.parent / m[1]).resolve()}"', text)
+
+
+def stretches(job: str, between: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The job with its recording cut to each of these intervals [s]."""
+    for name, interval in between.items():
+        yield name, job.replace("[[recordings]]\n", f"[[recordings]]\nbetween_s = {interval}\n")
 
 
 def lbr_med(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     job = begun(data / "med7.urdf", data / "measurements_0_13s.parquet")
-    for name, between in {
-        "to 10.2 s": "[6.5, 10.2]",
-        "from 10.2 s": "[10.2, 13.4]",
-        "whole": "[0, 14]",
-    }.items():
-        yield name, job.replace("[[recordings]]\n", f"[[recordings]]\nbetween_s = {between}\n")
+    yield from stretches(
+        job,
+        {
+            "to 10.2 s": "[6.5, 10.2]",
+            "from 10.2 s": "[10.2, 13.4]",
+            "whole": "[0, 14]",
+        },
+    )
 
 
 def so101(data: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -151,8 +157,7 @@ def aliengo(data: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 def go2(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     job = begun(robot("go2.urdf"), data / "in_the_air.parquet")
-    for name, between in {"first half": "[0, 14]", "second half": "[14, 24]"}.items():
-        yield name, job.replace("[[recordings]]\n", f"[[recordings]]\nbetween_s = {between}\n")
+    yield from stretches(job, {"first half": "[0, 14]", "second half": "[14, 24]"})
 
 
 def drops(data: pathlib.Path) -> Iterator[tuple[str, str]]:
@@ -169,8 +174,7 @@ def pendulum(data: pathlib.Path) -> Iterator[tuple[str, str]]:
     file = pathlib.Path(tempfile.mkdtemp()) / "pendulum.urdf"
     file.write_text(urdf)
     job = begun(file, data / "ddp.csv")
-    for name, between in {"first half": "[0, 3]", "second half": "[3, 6.1]", "whole": "[0, 7]"}.items():
-        yield name, job.replace("[[recordings]]\n", f"[[recordings]]\nbetween_s = {between}\n")
+    yield from stretches(job, {"first half": "[0, 3]", "second half": "[3, 6.1]", "whole": "[0, 7]"})
 
 
 def furuta(data: pathlib.Path) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,9 @@
 
 known is the torque of the parameters that the filter assumes known, Y pi that of its open bodies (`LinkTorques`). pi
 has steps where they make the recording much likelier: a load is attached or removed. Columns v, sign(v) and 1 of each
-joint absorb friction, which changes with the temperature. d_i are the effects of `SystematicFit`: what the samples show
-is named, and the rest widens the filter's intervals.
+joint absorb friction, which changes with the temperature. The residuals must not follow a gain of the torque, a joint's
+zero, a delay or the clock, each a column d_i: the most likely is added until none matters. The effects of a
+`SystematicFit`, as such columns, widen the filter's intervals.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -21,7 +23,6 @@ from ..accuracy import CAREFUL, Accuracy
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate import Finding
 from ..estimate.uncertainty import raised
-from ..exceptions import PoinsotError
 from ..models.robot.link_torques import LinkTorques
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics, inverse_dynamics
@@ -30,7 +31,7 @@ from .case import DenseRows, Regression
 from .effects import EFFECTS, Linearization
 from .effects.effect import Profile
 from .effects.efforts import Gain
-from .systematic import SystematicFit, white_noise
+from .systematic import EffectUncertainty, SystematicFit, white_noise
 
 MOST_SAMPLES = 1000
 """Largest number of samples, evenly spaced: more hardly improve this regression."""
@@ -209,8 +210,7 @@ class FilterRun:
     def systematic(self) -> RunFit | None:
         """The regression with systematic effects; None for floating bases, loops, and too few samples.
 
-        Parameters of an identified robot contain the errors of the laboratory: what is left are differences between
-        recordings.
+        An identified robot's parameters contain the laboratory's errors; only differences between recordings remain.
         """
         robot, count = self.torques.robot, self.bodies.size
         if robot.floating_base or robot.closure is not None or len(self.settled.time) < count:
@@ -247,18 +247,28 @@ class FilterRun:
             last=slice(last, last + count),
         )
 
-    @property
-    def covariance(self) -> Matrix | None:
-        """(10 k, 10 k) of the open bodies at the end, with systematic effects."""
-        try:
-            with np.errstate(all="ignore"):
-                fit = self.systematic
-                C = None if fit is None else fit.covariance[fit.last, fit.last]
-        except (PoinsotError, np.linalg.LinAlgError):
-            return None
-        return raised(C, self.std**2) if C is not None and np.isfinite(C).all() else None
+
+@dataclass(frozen=True, eq=False)
+class RunUncertainty(EffectUncertainty):
+    """Systematic errors of a filter's estimate; `examine` makes its run, which the checks share."""
+
+    examine: Callable[[], FilterRun]
+
+    @cached_property
+    def run(self) -> FilterRun:
+        return self.examine()
 
     @property
+    def fit(self) -> RunFit | None:
+        return self.run.systematic
+
+    @cached_property
+    def covariance(self) -> Matrix | None:
+        """(10 k, 10 k) of the open bodies at the end, with what the filter knows by chance."""
+        found = self._finite(lambda fit: cast("RunFit", fit).of_bodies)
+        return None if found is None else raised(found, self.run.std**2)
+
+    @cached_property
     def between_blocks(self) -> Vector | None:
         """None: bodies may change between blocks."""
         return None
@@ -311,12 +321,17 @@ class RunLinearization(Linearization):
 
     @cached_property
     def friction(self) -> Profile:
-        known = Linearization.friction.func(self)  # type: ignore[attr-defined]
-        return [own + more for own, more in zip(known, self.split(self._more_friction), strict=True)]
+        return [
+            own + more for own, more in zip(super().friction, self.split(self._more_friction), strict=True)
+        ]
+
+    @cached_property
+    def _of_mean_bodies(self) -> Profile:
+        return self.problem.sampled(self.full)
 
     def difference(self, other: InverseDynamics, step: float) -> Profile:
-        changed, now = (problem.sampled(self.full) for problem in (other, self.problem))
-        return [(new - old) / step for new, old in zip(changed, now, strict=True)]
+        changed = other.sampled(self.full)
+        return [(new - old) / step for new, old in zip(changed, self._of_mean_bodies, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -329,6 +344,11 @@ class RunFit(SystematicFit):
     @property
     def readings(self) -> JointSamples:
         return self.torque
+
+    @property
+    def of_bodies(self) -> Matrix:
+        """(10 k, 10 k) covariance of the open bodies in the last stretch."""
+        return self.covariance[self.last, self.last]
 
 
 def smooth_signs(v: JointSamples) -> JointSamples:

@@ -341,10 +341,10 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
         share = 100 * (1 - (stop - start) / recording.duration_s)
         outside = (recording.time < start) | (recording.time > stop)
         briefly = float(np.mean(motion.moving & outside) * recording.duration_s)
+        but = f", but for {briefly:.2g} s" if briefly > SHORTEST_STILL_S else ""
         message = (
-            f"No joint moves before {start:.2f} s or after {stop:.2f} s"
-            f"{f', but for {briefly:.2g} s' if briefly > SHORTEST_STILL_S else ''} ({share:.0f} % of the recording), "
-            "where dry friction is indeterminate."
+            f"No joint moves before {start:.2f} s or after {stop:.2f} s{but} ({share:.0f} % of the recording), where "
+            "dry friction is indeterminate."
         )
         window = Setting("[[recordings]]", "window_s", f"[{start:.2f}, {stop:.2f}]")
         yield Finding("standstill", Severity.warning, message, f"Set {window}.", settings=(window,))

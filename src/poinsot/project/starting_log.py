@@ -186,7 +186,7 @@ def _torque_factor(robot: Articulated, log: LogReading, units: Mapping[str, Unit
     q = log.positions(robot, units)
     if not torques or q is None or any(units[name].unit == "N" for name in torques):
         return None
-    if placeholders(robot.inertials).any():
+    if placeholders(robot.inertials).any():  # nothing can be compared with them
         return None
     whole = np.isfinite(np.column_stack([q, *torques.values()])).all(axis=1)
     efforts = {name.partition(".")[2]: x[whole] for name, x in torques.items()}
@@ -204,12 +204,11 @@ def _torque_units(
         return {}
     sizes = {guess: abs(factor) * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
     best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
-    asked = f"{sizes[best]:.2g} times what the description's masses ask for"
+    asked = "times what the description's masses ask for"
     if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
-        times = f"{abs(factor):.2g} times what the description's masses ask for"
-        reason = f"but it is {times}: currents and volts have a gain"
+        reason = f"but it is {abs(factor):.2g} {asked}: currents and volts have a gain"
         return {name: units[name]._replace(reason=reason) for name in guessed}
-    return {name: best._replace(reason=asked) for name in guessed}
+    return {name: best._replace(reason=f"{sizes[best]:.2g} {asked}") for name in guessed}
 
 
 def index_of(path: Path) -> Path:

@@ -29,7 +29,7 @@ from scipy import linalg
 from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Bool, Vector
 from ...diagnosis import diagnose_tracking
-from ...diagnosis.tracking import FilterRun, TrackedMotion
+from ...diagnosis.tracking import FilterRun, RunUncertainty, TrackedMotion
 from ...estimate import (
     NARROWED,
     Diagnosis,
@@ -450,11 +450,6 @@ class Tracker:
             tuple(self.kept), self.calibration, tuple(map(_change, links, bodies, torques.described, std[::10])),
         )  # fmt: skip
         accuracy = CAREFUL if problem is None else problem.accuracy
-        if (
-            torques.nominal is not None
-        ):  # identified in the same laboratory, whose errors the parameters contain
-            accuracy = accuracy.between_recordings()
-        seen = examined_run(run, bodies, std, prior, accuracy)
         return Estimate(
             method=filter_.name,
             robot=torques.robot.name,
@@ -467,7 +462,10 @@ class Tracker:
                 groupings=names,
                 values=bodies.ravel(),
                 identifiable=known,
-                uncertainty=Uncertainty(covariance, systematic=seen),
+                uncertainty=Uncertainty(
+                    covariance,
+                    systematic=RunUncertainty(partial(examined_run, run, bodies, std, prior, accuracy)),
+                ),
             ),
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(whitened)),
@@ -545,9 +543,11 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
 
 def examine(problem: TrackingProblem | None, inherited: tuple[Finding, ...], estimate: Estimate) -> Diagnosis:
     """Findings about the run of a filter."""
-    seen = estimate.parameters.uncertainty.systematic
-    assert isinstance(seen, FilterRun)
-    return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded, inherited)
+    errors = estimate.parameters.uncertainty.systematic
+    assert isinstance(errors, RunUncertainty)
+    return diagnose_tracking(
+        estimate, errors.run, None if problem is None else problem.as_recorded, inherited
+    )
 
 
 def examined_run(
