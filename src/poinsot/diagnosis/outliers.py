@@ -5,8 +5,9 @@ A reading x_k is far from its neighbours if
     |x_k - median(x_{k-2}, ..., x_{k+2})| > spread times the 95 % quantile of |r|
     r_k = x_k - (x_{k-1} + x_{k+1}) / 2
 
-and if those before and after it are alike, by a quarter of this distance: a spike returns, a step or a transient does
-not. The median follows the motion; r measures noise, resolution and the curvature of a smooth motion.
+and if those before and after it agree, by a quarter of this distance, once the usual step about k is taken off: a
+spike returns, a step or a transient does not. The median follows the motion; r measures noise, resolution and the
+curvature of a smooth motion.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ def outlying(values: Vector) -> Bool[np.ndarray, "T"]:
     if len(valid) >= FEWEST:
         x = values[valid]
         away = distances(x)
-        before, after = (np.median(near, axis=1) for near in beside(x))
-        wrong[valid] = (away > SPREAD * usual_distance(x)) & (np.abs(before - after) < RETURNS * away)
+        wrong[valid] = (away > SPREAD * usual_distance(x)) & (change(x) < RETURNS * away)
     return wrong
 
 
-def beside(values: Vector) -> tuple[np.ndarray, np.ndarray]:
-    """(T, 3) the three readings before each one, and after it."""
+def change(values: Vector) -> Vector:
+    """(T,) of the three readings before each one to the three after it, beyond four usual steps between them."""
     near = np.lib.stride_tricks.sliding_window_view(np.pad(values, 3, mode="edge"), 7)
-    return near[:, :3], near[:, 4:]
+    before, after = np.median(near[:, :3], axis=1), np.median(near[:, 4:], axis=1)
+    return np.abs(after - before - 4 * np.median(np.diff(near, axis=1), axis=1))
 
 
 class Outliers(RecordingCheck):

@@ -141,7 +141,8 @@ class JointExamination:
             positions = {}
             for k, sensor in enumerate(model.mechanism.sensors):
                 z, read = record.z[:, k].copy(), np.isfinite(record.z[:, k])
-                if model.angular[k]:  # whole turns are no jumps here
+                # whole turns are no jumps; readings over more than a turn do not wrap
+                if model.angular[k] and read.any() and np.ptp(z[read]) <= 2 * np.pi:
                     z[read] = np.unwrap(z[read])
                 if not sensor.is_rate and read.all():
                     positions[sensor.channel] = z
@@ -406,10 +407,7 @@ class JointExamination:
 
 def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
     """Readings that are far from their neighbours, by their part of the expected squared error of all."""
-    # unwrapped angles that are no radians jump by turns for several samples; a single reading returns
-    r = np.pad(z[1:-1] - 0.5 * (z[:-2] + z[2:]), 2)
-    away = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2))
-    wrong = outlying(z) & (away < 0.25 * np.abs(r[1:-1]))
+    wrong = outlying(z)
     if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))
