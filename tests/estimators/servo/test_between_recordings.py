@@ -138,7 +138,7 @@ def test_slope_of_the_lateness_is_that_of_finite_differences(names):
         "lag": 0.01,
         "coulomb": 0.1,
     }
-    coordinates = Coordinates(("a",), names, held)
+    coordinates = Coordinates(("a",), names, held, (0.0,))
     x = coordinates.from_natural(np.array([values[name] for name, _ in coordinates.columns]))
     late, slope = lateness(coordinates, x)
     actuator = Actuator("a", 12.0, damping=0.4).updated({name: values[name] for name in names})

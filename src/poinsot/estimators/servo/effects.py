@@ -200,24 +200,9 @@ class CurvedServoFriction(Effect):
                 yield EffectColumn(self, joint, np.stack(columns, axis=2), percent)
 
 
-class RateOfCommand(Effect):
-    """A controller that does not act on the rate of its command, where the recordings do not tell."""
-
-    name, cause, named, of_model = "rate-of-command", MISSING, False, True
-    unit = "of the gain found"
-    sentence = "The gain of {joint} on the rate of its command differs by {size}"
-
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        # the estimate is at one end of what is equally likely
-        for group, change in at.without_rate.items():
-            values = at.sensitivities[0] @ change[at.shown] / np.sqrt(3)
-            yield EffectColumn(self, group, values[..., None], 1 / np.sqrt(3))
-
-
 DESCRIPTION_EFFECTS: tuple[Effect, ...] = (ServoTilt(), CommonMass(), LinkMass())
 EFFECTS: tuple[Effect, ...] = (
     ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(),
-    RateOfCommand(),
 )  # fmt: skip
 
 

@@ -176,8 +176,8 @@ def _actuators(
     by_joint: dict[str, Actuator] = {}
     for coordinates, z in ((group.coordinates, z) for group, z in found):
         theta = coordinates.natural(z[: coordinates.size]).tolist()
-        for joint in coordinates.joints:
-            own: dict[str, Any] = {
+        for joint, ramp in zip(coordinates.joints, coordinates.ramps, strict=True):
+            own: dict[str, Any] = {"ramp": ramp} | {
                 name: value
                 for (name, owner), value in zip(coordinates.columns, theta, strict=True)
                 if owner in ("", joint)
@@ -293,13 +293,7 @@ def _errors(
     problem: ActuatorProblem, results: Sequence[GroupResult], actuators: Sequence[Actuator]
 ) -> ServoErrors:
     """Effects of the estimate of all groups."""
-    ends = np.cumsum([len(each.x) for each in results])
-    changes = {
-        each.name: np.pad(each.without_rate, (end - len(each.x), ends[-1] - end))
-        for each, end in zip(results, ends, strict=True)
-        if each.without_rate is not None
-    }
-    at = SimulatedMotions(problem, tuple((each.group, each.z) for each in results), tuple(actuators), changes)
+    at = SimulatedMotions(problem, tuple((each.group, each.z) for each in results), tuple(actuators))
     slope = linalg.block_diag(*(each.group.coordinates.slope(each.x) for each in results))
     return ServoErrors(at, linalg.block_diag(*(each.coloured for each in results)), slope)
 
