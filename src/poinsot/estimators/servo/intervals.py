@@ -253,6 +253,7 @@ class GroupResult:
         information: (p, p) whitened normal matrix of the coordinates.
         absent: (p,) whether it is a torque limit without which the samples are as likely.
         alone: each recording alone.
+        between: (p, p) covariance of the coordinates of one more recording, from blocks that differ; None: not known.
     """
 
     name: str
@@ -267,6 +268,7 @@ class GroupResult:
     information: Matrix
     absent: np.ndarray
     alone: RecordingsAlone
+    between: Matrix | None = None
 
     @classmethod
     def of(
@@ -434,8 +436,11 @@ class GroupResult:
             np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", slopes, C, slopes), 0.0))
             for C in (self.total, self.total - self.coloured)
         )
-        following = self.alone.next_std(quantities, values, np.abs(values))
-        following = np.maximum(np.hypot(following, systematic), std)
+        following = np.hypot(self.alone.next_std(quantities, values, np.abs(values)), systematic)
+        if self.between is not None:
+            from_blocks = np.sqrt(std**2 + np.einsum("kp,pq,kq->k", slopes, self.between, slopes))
+            following = np.where(np.isfinite(following), following, from_blocks)
+        following = np.maximum(following, std)
         return [
             Ratio(self.name, name, unit, value, s, s < abs(value), later if np.isfinite(later) else None)
             for (name, unit), value, s, later in zip(

@@ -221,12 +221,13 @@ def _estimate(
         for actuator in _actuators(problem, found)
     )
     errors = _errors(problem, results, actuators)
-    if (total := errors.of_coordinates) is not None:
-        edges = np.cumsum([0, *(len(each.x) for each in results)])
-        results = [
-            replace(each, total=total[first:last, first:last])
-            for each, (first, last) in zip(results, pairwise(edges), strict=True)
-        ]
+    edges = np.cumsum([0, *(len(each.x) for each in results)])
+    for name, whole in (("total", errors.of_coordinates), ("between", errors.between_blocks_of_coordinates)):
+        if whole is not None:
+            results = [
+                replace(each, **{name: whole[first:last, first:last]})
+                for each, (first, last) in zip(results, pairwise(edges), strict=True)
+            ]
     starts = [_starts(problem, found, k) for k in range(len(motions))]
     simulated = [
         problem.simulate(motion, actuators, start=start, loads=each)[0]
