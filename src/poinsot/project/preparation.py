@@ -140,7 +140,8 @@ def with_more_rows(
     """Recordings smoothed with higher `"auto"` rates where there are only `each` equations for each parameter and
     effect; None: there are enough.
 
-    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`.
+    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`. Accelerations of noise would bias
+    inertias towards zero, so the smoother's cutoff stays below w_a; torques beyond the motion's band bias nothing.
     """
     if each >= ENOUGH or chosen.decimate_hz is None:
         return None
@@ -149,7 +150,8 @@ def with_more_rows(
     rows_hz = round(min(1.1 * ENOUGH / each * float(chosen.decimate_hz), 0.4 * rate), 2)
     more = {"decimate_hz": rows_hz}
     if getattr(asked, "cutoff_hz", None) == AUTO:
-        more["cutoff_hz"] = min(max(float(chosen.cutoff_hz), 2 * rows_hz), 0.45 * rate)
+        widest_hz = max(propose(run).widest_hz for run, _ in prepared if run.role == "identification")
+        more["cutoff_hz"] = max(float(chosen.cutoff_hz), min(2 * rows_hz, 0.45 * rate, widest_hz))
     settings = chosen.model_copy(update=more)
     step = (
         f"{in_words(more)}, for {ENOUGH:g} equations for each parameter and systematic effect, where the motion's "

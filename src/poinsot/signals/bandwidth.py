@@ -12,6 +12,8 @@ w_dyn comes from the motion. The measurement noise selects the values within the
            (2 pi f)^2 d^2 / 6 rate. Valid for noise that is flat in S (clock, interpolation) or increases (position)
     w_dyn  99.9 % of the power above N lies below this frequency
     w_e    above this frequency S is within 6 dB of N: a wider smoother passes only noise
+    w_a    half the frequency up to which the power of the accelerations of N is 0.5 % of the motion's, so that twice
+           this cutoff gives the same inertias
     w_q    10 w_dyn, and never above w_e: accelerations of noise increase with the square of the frequency, and bias
            inertias towards zero
     w_f    2 w_dyn, and never above 0.7 w_q, where the smoother attenuates positions by 5 % and the torque not at all;
@@ -55,6 +57,9 @@ TWO_PASS = 1 / (2**0.25 - 1) / HALF_POWER
 POWER_SHARE = 0.999
 """Fraction of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al."""
 
+NOISE_SHARE = 0.005
+"""Power of the accelerations of noise, relative to the motion's, up to 2 w_a: inertias are less by this part."""
+
 MOTION_RATIO, MOVING_RATIO = 4.0, 100.0
 """Ratio of power to noise above which a band contains motion [1], 6 dB; ratio that a moving joint exceeds in a band."""
 
@@ -74,7 +79,8 @@ class FilterProposal:
 
     Args:
         joints: the n joints with position channels. rate_hz: sampling rate of the recording.
-        bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
+        bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates. widest_hz: w_a, or
+            w_e if that is larger.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
         decimation_order: order of the decimation filter; lower if a sharp filter would cut most of a short recording.
         bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) values per joint; NaN at rest.
@@ -85,6 +91,7 @@ class FilterProposal:
     rate_hz: float
     bandwidth_hz: float
     noise_hz: float
+    widest_hz: float
     cutoff_hz: float
     decimate_hz: float | None
     decimation_order: int
@@ -139,6 +146,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
         rate,
         bandwidth_hz=w_dyn,
         noise_hz=pooled.noise_hz,
+        widest_hz=pooled.widest_hz,
         cutoff_hz=w_q,
         decimate_hz=w_f,
         decimation_order=order,
@@ -207,15 +215,16 @@ def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
 
 @dataclass(frozen=True)
 class _Excitation:
-    """Results of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether rounding sets N at w_e."""
+    """Results of one spectrum: w_dyn, w_e, w_a [Hz], the power of the motion, and whether rounding sets N at w_e."""
 
     bandwidth_hz: float
     noise_hz: float
+    widest_hz: float
     power: float
     rounding: bool
 
 
-AT_REST = _Excitation(np.nan, np.nan, np.nan, rounding=False)
+AT_REST = _Excitation(np.nan, np.nan, np.nan, np.nan, rounding=False)
 
 
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
@@ -272,9 +281,16 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     w_dyn = float(np.interp(POWER_SHARE * power[-1], power, f))
     sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
     end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
+    w_e = float(f[first[end]] if sunk.any() else f[-1])
+    of_motion, of_noise = (
+        (2 * np.pi * f) ** 2 * np.repeat(spectrum, last - first)
+        for spectrum in (np.where(motion, mean, 0.0), N)
+    )
+    biased = np.cumsum(of_noise) > NOISE_SHARE * np.sum(of_motion)
     return _Excitation(
         w_dyn,
-        float(f[first[end]] if sunk.any() else f[-1]),
+        w_e,
+        max(w_e, 0.5 * float(f[np.argmax(biased)] if biased.any() else f[-1])),
         float(power[-1]),
         bool(rounding[end] >= quietest[end]),
     )
