@@ -5,7 +5,7 @@ import pytest
 from scipy import signal
 
 from poinsot import statistics
-from poinsot.statistics import andrews_lag, sum_covariance, taper_allowance
+from poinsot.statistics import andrews_lag, sum_covariance, taper_allowance, white_noise
 
 AR = 0.8
 
@@ -107,3 +107,11 @@ def test_sums_and_squares_of_correlated_series_count_as_fewer():
     # Bartlett's window of 4 m makes the variance somewhat smaller
     assert statistics.sum_variance(e[:, 0]) == pytest.approx(9 * float(e[:, 0] @ e[:, 0]), rel=0.2)
     assert statistics.correlation_time(np.zeros(9)) == 1.0
+
+
+@pytest.mark.parametrize("order", [3, 4])
+def test_white_noise_beside_a_motion_and_jumps(order):
+    rng, time = np.random.default_rng(0), np.arange(4000) * 0.01
+    x = np.sin(time) + 0.02 * rng.standard_normal(len(time)) + np.floor(time / 7)
+    assert white_noise(x, order) == pytest.approx(0.02, rel=0.05)
+    assert white_noise(x[:order], order) == 0.0

@@ -9,6 +9,7 @@ variances too small: they are widened by `taper_allowance`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -17,6 +18,9 @@ from .arrays import Float, JointSamples, Matrix, Vector, fast_length
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
+
+NORMAL_MEDIAN = 0.6744897501960817
+"""Median of |x| for a standard normal x."""
 
 SHORTEST_STRETCH = 4096
 """Rows of a Fourier transform, at least: a long series is transformed stretch by stretch."""
@@ -35,6 +39,19 @@ POINTS = 100
 
 LARGEST_CORRELATION = 0.97
 """Bound on the first autocorrelation, near 1 of which the bandwidth diverges (Andrews and Monahan 1992)."""
+
+
+def white_noise(x: Vector, order: int = 3) -> float:
+    """Standard deviation of the white noise of a series (T,) from its differences of this order; 0 for too few.
+
+    Differences cancel a smooth motion, and their median leaves jumps out. Their variance is that of the noise times the
+    sum of the squared binomial coefficients.
+    """
+    if len(x) <= order:
+        return 0.0
+    return float(np.median(np.abs(np.diff(x, order)))) / (
+        NORMAL_MEDIAN * math.sqrt(math.comb(2 * order, order))
+    )
 
 
 def autocovariance(e: JointSamples, lags: int) -> np.ndarray:

@@ -70,9 +70,6 @@ WIDE = 1e-6
 FIXED = 1e4
 """Information on the mean of all gains, in units of their prior."""
 
-NORMAL_MEDIAN = 0.6744897501960817
-"""Median of |x| for a standard normal x."""
-
 EXACT = 1e-6
 """Residuals below this part of the torque are rounding errors."""
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording, clock_text
+from ..statistics import NORMAL_MEDIAN
 from .cause import Cause
 from .check import RecordingCheck
 from .examination import Examination
@@ -56,7 +57,7 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     c[2:-2] = 0.5 * (np.maximum(*low) + np.minimum(*high))
     half, most = np.quantile(np.abs(s - c), (0.5, 0.95), axis=0)
     # the encoder's resolution is noise too, and where most samples stand still the median is zero
-    return s, c, np.maximum(half / 0.6745, most / 1.96)
+    return s, c, np.maximum(half / NORMAL_MEDIAN, most / 1.96)
 
 
 UNWRAP = 'Write wraps = 6.283185307179586 beside unit = "rad" of the positions, or 360 beside "deg".'

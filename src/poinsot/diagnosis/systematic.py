@@ -19,8 +19,9 @@ from ..exceptions import PoinsotError
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
+from ..statistics import NORMAL_MEDIAN, white_noise
 from .case import LARGEST_SAMPLES, DenseRows, Solved, recordings_of, thinned
-from .effect_fit import NORMAL_MEDIAN, EffectFit
+from .effect_fit import EffectFit
 from .effects import EFFECTS, RECORDING_EFFECTS, EffectColumn, Linearization
 from .effects.effect import Removed
 
@@ -179,19 +180,14 @@ def _noise(problem: InverseDynamics) -> Vector:
     for part in problem.parts:
         decimation = part.signals.decimation
         passed = 1.0 if decimation is None else PASSBAND / decimation.factor
-        squares = squares + passed * len(part) * white_noise(part.joint_side(0, len(part))[3]) ** 2
+        squares = squares + passed * len(part) * torque_noise(part.joint_side(0, len(part))[3]) ** 2
         count += len(part)
     return np.sqrt(squares / max(count, 1))
 
 
-def white_noise(tau: JointSamples) -> Vector:
-    """(n,) standard deviation of white noise of torques (T, n), which are NaN where not read; robust, since friction
-    jumps at reversals.
-    """
-    sizes = []
-    for column in tau.T:
-        third = np.abs(np.diff(column[np.isfinite(column)], 3))
-        size = float(np.median(third)) / NORMAL_MEDIAN if len(third) else 0.0
-        # a coarse resolution repeats most readings
-        sizes.append(size if size > 0 or not len(third) else float(np.sqrt(np.mean(third**2))))
-    return np.array(sizes) / np.sqrt(20)
+def torque_noise(tau: JointSamples) -> Vector:
+    """(n,) standard deviation of white noise of torques (T, n), which are NaN where not read."""
+    columns = [column[np.isfinite(column)] for column in tau.T]
+    # a coarse resolution repeats most readings
+    coarse = (float(np.linalg.norm(np.diff(x, 3))) / np.sqrt(20 * max(len(x) - 3, 1)) for x in columns)
+    return np.array([white_noise(x) or other for x, other in zip(columns, coarse, strict=True)])

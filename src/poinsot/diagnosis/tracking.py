@@ -31,7 +31,7 @@ from .case import DenseRows, Regression
 from .effects import EFFECTS, Linearization
 from .effects.effect import Profile
 from .effects.efforts import Gain
-from .systematic import EffectUncertainty, SystematicFit, white_noise
+from .systematic import EffectUncertainty, SystematicFit, torque_noise
 
 MOST_SAMPLES = 1000
 """Largest number of samples, evenly spaced: more hardly improve this regression."""
@@ -233,7 +233,7 @@ class FilterRun:
                 if column.size > 0
             ),
             counts=at.problem.row_counts,
-            noise=white_noise(self.motion.tau),
+            noise=torque_noise(self.motion.tau),
             priors=tuple(
                 (last + k, Normal(mean, max(std, abs(value - mean))))
                 for k, (mean, std, value) in enumerate(

@@ -13,6 +13,7 @@ from ..arrays import Mask, Samples, Times
 from ..estimate import Finding, Setting, Severity
 from ..recording import EFFORTS, UNIFORM_TOLERANCE, Recording, clock_text, window_indices
 from ..signals.resampling import BRIDGED_INTERVALS
+from ..statistics import white_noise
 
 LATE_START_S = 1e8
 """A clock that starts later than this (three years) counts from a date. [s]"""
@@ -241,8 +242,7 @@ def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
         steps = np.abs(np.diff(q))
         step = float(np.min(steps[steps > 0], initial=np.inf))
         rests = steps <= step
-        # fourth differences of white noise have 70 times its variance
-        noise = float(np.median(np.abs(np.diff(q, 4)))) / (0.6745 * np.sqrt(70)) if len(q) > 4 else 0.0
+        noise = white_noise(q, order=4)
         margin = BEYOND_NOISE * noise + (step if np.isfinite(step) else 0.0)
         for a, b in constant:
             if error[a:b].max() > max(error[moving].max(), error[a]) + margin:

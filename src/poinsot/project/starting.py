@@ -29,6 +29,7 @@ from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
 from ..recording import Recording, clock_text
+from ..statistics import white_noise
 from .controller_gains import controller_gains, for_all
 from .job import Job, Project
 from .methods import find_beginning
@@ -180,9 +181,7 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         x = log.units[channel].converted(x[np.isfinite(x)])
         steps = np.abs(np.diff(x))
         grain = float(np.min(steps[steps > 0], initial=1.0)) / np.sqrt(12)
-        # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
-        spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
-        noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
+        noise[quantity] = max(noise.get(quantity, 0.0), white_noise(x, order=4), grain)
     if (q := log.positions(robot, log.units)) is None:
         return LogContents(robot, owners, noise)
     q = q[np.isfinite(q).all(axis=1)]

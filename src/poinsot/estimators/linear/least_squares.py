@@ -39,11 +39,8 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...regression.system import LinearSolution, System, inverse, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
-from ...statistics import correlated_products, is_spherical, tapered_autocovariance
+from ...statistics import NORMAL_MEDIAN, correlated_products, is_spherical, tapered_autocovariance
 from .beyond_chance import beyond_chance
-
-NORMAL_MEDIAN = 0.6744897501960817
-"""Median of |x| for a standard normal x."""
 
 SETTLED = 1e-9
 """A robust estimate is at its optimum when a step is shorter than this part of a standard deviation."""

@@ -221,13 +221,17 @@ def _estimate(
         for actuator in _actuators(problem, found)
     )
     errors = _errors(problem, results, actuators)
+    total, between = errors.of_coordinates, errors.between_blocks_of_coordinates
     edges = np.cumsum([0, *(len(each.x) for each in results)])
-    for name, whole in (("total", errors.of_coordinates), ("between", errors.between_blocks_of_coordinates)):
-        if whole is not None:
-            results = [
-                replace(each, **{name: whole[first:last, first:last]})
-                for each, (first, last) in zip(results, pairwise(edges), strict=True)
-            ]
+    places = [slice(first, last) for first, last in pairwise(edges)]
+    results = [
+        replace(
+            result,
+            total=result.total if total is None else total[place, place],
+            between=None if between is None else between[place, place],
+        )
+        for result, place in zip(results, places, strict=True)
+    ]
     starts = [_starts(problem, found, k) for k in range(len(motions))]
     simulated = [
         problem.simulate(motion, actuators, start=start, loads=each)[0]

@@ -44,7 +44,7 @@ from ...models.servo.setpoint import Setpoint
 from ...ranges import Count, Seed
 from ...solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate, DenseProblem
-from ...statistics import correlation_time
+from ...statistics import NORMAL_MEDIAN, correlation_time
 from .problem import SCALE_KNOWN, ActuatorProblem, CommandedMotion
 
 OWN = frozenset(("zero",))
@@ -423,9 +423,8 @@ class GroupProblem:
     def _level(self, errors: Vector) -> float:
         if not len(errors):
             return 0.0
-        # the median of |e| of normal residuals is 0.6745 standard deviations
         robust = np.isfinite(self.huber)
-        return float(np.median(np.abs(errors)) / 0.6745 if robust else np.sqrt(np.mean(errors**2)))
+        return float(np.median(np.abs(errors)) / NORMAL_MEDIAN if robust else np.sqrt(np.mean(errors**2)))
 
 
 Fitted: TypeAlias = tuple[GroupProblem, Minimum[DenseIterate]]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Vector
-from ...diagnosis.effect_fit import NORMAL_MEDIAN
 from ...diagnosis.outliers import outlying
 from ...models.servo.actuator import Actuator
 from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import ActuatorRollout, JointLoad, Steps, roll_out
 from ...parameters import Normal
+from ...statistics import white_noise
 from .problem import ActuatorProblem, CommandedMotion
 from .search import GroupProblem, JointRecording
 
@@ -232,6 +232,6 @@ class SimulatedMotions:
 
     @cached_property
     def noise(self) -> Vector:
-        """(n,) white noise of the readings, from third differences."""
-        third = np.concatenate([np.diff(measured, 3, axis=0) for measured in self.measured])
-        return np.asarray(np.nanmedian(np.abs(third), axis=0) / NORMAL_MEDIAN / np.sqrt(20))
+        """(n,) white noise of the readings."""
+        columns = np.concatenate(self.measured).T
+        return np.array([white_noise(column[np.isfinite(column)]) for column in columns])

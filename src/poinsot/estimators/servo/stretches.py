@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...arrays import Vector
-from ...diagnosis.effect_fit import NORMAL_MEDIAN
+from ...statistics import NORMAL_MEDIAN
 from .simulated import SimulatedMotions
 
 
