@@ -163,8 +163,8 @@ class Polygon(Shape):
         before, after = (side / np.linalg.norm(side, axis=1)[:, None] for side in sides)
         return before, after
 
-    @property
-    def parts(self) -> Float[np.ndarray, "P 4"]:
+    @cached_property
+    def parts(self) -> Float[np.ndarray, "P 4"]:  # type: ignore[override]
         """The circles in its corners."""
         before, after = self._directions
         # the center is at r / sin(angle / 2) on the bisector, |before + after| = 2 cos(angle / 2)
