@@ -164,7 +164,7 @@ class Polygon(Shape):
         return before, after
 
     @cached_property
-    def parts(self) -> Float[np.ndarray, "P 4"]:  # type: ignore[override]
+    def parts(self) -> Float[np.ndarray, "P 4"]:
         """The circles in its corners."""
         before, after = self._directions
         # the center is at r / sin(angle / 2) on the bisector, |before + after| = 2 cos(angle / 2)
