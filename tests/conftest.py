@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,17 @@ annotation_check.install()
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_finish() -> None:
+    """What JAX compiles is kept: tests make the same functions of equal mechanisms many times, in two processes.
+
+    JAX asks for its cache once, when it compiles for the first time.
+    """
+    if "jax" in sys.modules:
+        from poinsot.models.maximal import keep_compiled
+
+        keep_compiled()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,6 +1,7 @@
 """The part of JSON Schema that Pydantic writes for typed dictionaries, checked in the plainest way."""
 
 import math
+from functools import cache
 
 from poinsot.schemas import read_schema
 
@@ -73,4 +74,7 @@ def _object_errors(value, schema, root, where):
 def assert_matches_its_schema(content):
     """The content of a `--json` output, by the schema that it names."""
     name = content["schema"].removeprefix("poinsot.").partition("/")[0]
-    assert errors(content, read_schema(name)) == []
+    assert errors(content, _schema(name)) == []
+
+
+_schema = cache(read_schema)

@@ -25,7 +25,7 @@ from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..estimate.motions import POSE
 from ..exceptions import NotIdentifiable
-from ..models.planar.body import GRAVITY, Wall, contacts_at
+from ..models.planar.body import GRAVITY, Wall, contacts_at, gaps_at
 from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
 from ..recording import Recording
@@ -248,7 +248,7 @@ class ThrownBody:
         # no frame of a body is inside a wall
         for throw, _ in self.flights:
             poses = throw.poses[:: -(-len(throw.poses) // LOOKED_AT)] * turned + offset
-            deepest = min(float(contacts_at(pose, self.shape, walls)[0].min()) for pose in poses)
+            deepest = float(gaps_at(poses, self.shape, walls).min())
             gaps.append(
                 min(deepest, 0.0) / np.hypot(size * np.hypot(OUTLINE, throw.noise[2]), throw.noise[1])
             )

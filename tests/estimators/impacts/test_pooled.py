@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
+from poinsot.estimators.impacts import pooled as module
 from poinsot.estimators.impacts.collisions import HEIGHT
 from poinsot.estimators.impacts.flights import divided, segmented
 from poinsot.estimators.impacts.method import ImpactIdentification
@@ -136,8 +137,11 @@ def test_real_squares(shared_data):
 
 @pytest.fixture(scope="module")
 def estimate(drops):
+    """With one of the `ASSUMPTIONS`, each of which is a fit; `test_several_drops_are_pooled` has all."""
     problem = ImpactsProblem(tuple(drops), rectangle(SIDE, SIDE), (floor(),), mass=0.04, name="square")
-    return ImpactIdentification().solve(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "ASSUMPTIONS", {"no drag": ("linear_drag", "angular_drag")})
+        return ImpactIdentification().solve(problem)
 
 
 def test_an_estimate_certifies_its_own_values(estimate):

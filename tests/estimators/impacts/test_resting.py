@@ -47,12 +47,12 @@ def laid(count, rng, shared=TRUE, std=1e-4, floor_std=5e-4, outline=SQUARE):
     alpha = WALL.slope + shared[6]
     t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
     heights, drop, part, poses = floor_std * rng.normal(size=count), [], [], []
+    geometry, h = ContactGeometry(outline, WALL, 9.81), 1e-6
     for d in range(count):
         k = int(rng.integers(4))
         two, off = np.array([k, (k + 1) % 4]), std * rng.normal(size=2)
         theta = alpha - 0.5 * np.pi * k - shared[4] + np.zeros(1)
-        for _ in range(20):  # by Newton's steps to the angle at which both corners are off as drawn
-            geometry, h = ContactGeometry(outline, WALL, 9.81), 1e-6
+        for _ in range(8):  # by Newton's steps to the angle at which both corners are off as drawn
             reach, ahead = (geometry.levers(np.repeat(theta + d, 2), two, shared) @ n - off for d in (0, h))
             slope = (ahead - reach) / h
             theta = theta - (reach[1] - reach[0]) / (slope[1] - slope[0])
@@ -118,7 +118,9 @@ def test_the_standard_deviation_comes_back(rng):
     at = Unknowns(np.zeros((2, 12)), one, one, TRUE, np.zeros(D), one + 1)
     for _ in range(30):
         at, system = problem.minimized(at)
-        problem = replace(problem, tolerances=problem.updated_tolerances(at, system))
+        before, problem = problem, replace(problem, tolerances=problem.updated_tolerances(at, system))
+        if problem.tolerances.rest == pytest.approx(before.tolerances.rest, rel=1e-3):
+            break
     assert problem.tolerances.rest == pytest.approx(1e-4 / np.sqrt(c), rel=0.12)
 
 

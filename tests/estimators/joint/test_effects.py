@@ -1,5 +1,7 @@
 """Systematic effects on predicted readings: named where they are, and not where they are not."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -14,16 +16,21 @@ TIMES = np.arange(500) * 0.02
 OPEN = ("bob.Jxx", "pivot.drag", "pivot.gain")
 
 
+@cache
+def model():
+    """One for all, so that its functions are traced once."""
+    return swings.pendulum(Coulomb(0.0, stick_drag=0.5)).model(OPEN)
+
+
 def rollouts(rng, change=lambda record: record, command=lambda u: u):
     """Of a swing driven by steps, estimated; `command`: what the drive applies."""
-    model = swings.pendulum(Coulomb(0.0, stick_drag=0.5)).model(OPEN)
     u = np.repeat(rng.uniform(-2, 2, 25), 20)
     truth = swings.theta(coulomb=0.0)
     path = swings.exact(truth, TIMES, 0.4, 0.0, u=command(u))
     record = change(swings.read("swing", TIMES, path, rng, u=u))
-    theta = model.theta
+    theta = model().theta
     method = JointSmoothing(1e6, swings.NOISE, reference=theta)
-    problem = JointSmoothingProblem(model, [record], theta)
+    problem = JointSmoothingProblem(model(), [record], theta)
     return Rollouts(problem, method, method.solve(problem))
 
 

@@ -323,6 +323,7 @@ def test_it_runs_where_no_library_of_the_processor_is():
             assert "custom_call" not in lowered.mlir_module()
 
 
+@pytest.mark.slow
 def test_no_more_is_kept_of_a_sample_than_is_said():
     """What a function needs in all, by XLA's own account, less for half of the blocks. While a trial is linearized,
     the point is there too, which is not among what `evaluate` takes; `advance` writes the new point over the old one.

@@ -60,7 +60,6 @@ last knots f is constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -182,9 +181,13 @@ class Unevenness:
         """phi and phi' at (I,) places along the wall [m]."""
         low, high = self.knots[DEGREE], self.knots[-DEGREE - 1]
         inside = np.clip(s, low, high)
+        curves, slopes = (curve(inside) for curve in self._curves)
+        return np.asarray(curves), np.asarray(slopes * ((s > low) & (s < high))[:, None])
+
+    @cached_property
+    def _curves(self) -> tuple[BSpline, BSpline]:
         curves = BSpline(self.knots, self.modes, DEGREE)
-        slopes = curves.derivative()(inside) * ((s > low) & (s < high))[:, None]
-        return np.asarray(curves(inside)), np.asarray(slopes)
+        return curves, curves.derivative()
 
 
 def unevenness(low: float, high: float, spacing: float) -> Unevenness:
@@ -199,6 +202,8 @@ def unevenness(low: float, high: float, spacing: float) -> Unevenness:
 
 Numbers = Inexact[np.ndarray, "_"]
 """Real, or complex in a complex step."""
+Shared = Inexact[np.ndarray, "s *each"]
+"""theta (s,) of all impacts, or (s, I) of each: all complex steps are one call with as many copies of the impacts."""
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""
 TURNED = 0.25
@@ -219,14 +224,16 @@ class Collision:
         r: (I, 5) continuity [m], [m], [rad], gap [m], consistency [rad/s].
         GQ: (I, 2) lever of the impulse [m]. before, after: (I, 6) states at tau. normal, tangent: (2,) of the wall.
         place: (I,) of the contact along the wall [m].
+
+    Normal and tangent are (2, I) where each impact has its own theta.
     """
 
     r: Inexact[np.ndarray, "I 5"]
     GQ: Inexact[np.ndarray, "I 2"]
     before: Inexact[np.ndarray, "I 6"]
     after: Inexact[np.ndarray, "I 6"]
-    normal: Numbers
-    tangent: Numbers
+    normal: Inexact[np.ndarray, "2 *each"]
+    tangent: Inexact[np.ndarray, "2 *each"]
     place: Numbers
 
     @property
@@ -253,9 +260,12 @@ def impact_quantities(hit: Collision) -> tuple[Numbers, Numbers, Numbers, Number
     return normal, tangential, restitution, ratio, slides
 
 
-def carried(state: Inexact[np.ndarray, "I 6"], T: Numbers, drag: Numbers, gravity: float) -> np.ndarray:
+def carried(
+    state: Inexact[np.ndarray, "I 6"], T: Numbers, drag: Inexact[np.ndarray, "2 *each"], gravity: float
+) -> np.ndarray:
     """States (I, 6) after T (I,) [s], which may be negative."""
-    z, T, fall = np.outer(-T, drag[[0, 0, 1]]), T[:, None], np.array([0.0, gravity, 0.0])
+    T, fall = T[:, None], np.array([0.0, gravity, 0.0])
+    z = -T * drag[[0, 0, 1]].T
     s, v, f = state[:, :3], state[:, 3:], T * polyval(z, GLIDE)
     return np.hstack([s + f * v - T * T * polyval(z, SINK) * fall, np.exp(z) * v - f * fall])
 
@@ -292,10 +302,12 @@ class ContactGeometry:
     def has_corners(self) -> bool:
         return isinstance(self.shape, Polygon)
 
-    def parts(self, shared: Numbers) -> Inexact[np.ndarray, "P 4"]:
-        """Parts of the outline, linear in `OF_CORNERS`."""
+    def parts(
+        self, shared: Shared, part: slice | Int[np.ndarray, "I"] = slice(None)
+    ) -> Inexact[np.ndarray, "P 4"]:
+        """Parts of the outline, or those of impacts; linear in `OF_CORNERS`."""
         sharp, by = self._sharp
-        return sharp + np.tensordot(shared[OF_CORNERS], by, 1)
+        return sharp[part] + np.sum(shared[OF_CORNERS].reshape(3, -1, 1) * by[:, part], axis=0)
 
     @cached_property
     def _sharp(self) -> tuple[Inexact[np.ndarray, "P 4"], Inexact[np.ndarray, "3 P 4"]]:
@@ -309,50 +321,53 @@ class ContactGeometry:
         by[2, :, :2] = sharp[:, 1::-1]
         return sharp, by
 
-    def directions(self, shared: Numbers) -> tuple[Numbers, Numbers]:
-        """(2,) tangent and normal of the wall."""
+    def directions(
+        self, shared: Shared
+    ) -> tuple[Inexact[np.ndarray, "2 *each"], Inexact[np.ndarray, "2 *each"]]:
+        """Tangent and normal of the wall."""
         alpha = self.wall.slope + shared[SLOPE]
         return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
 
     def levers(
-        self, angles: Numbers, part: Int[np.ndarray, "I"], shared: Numbers
+        self, angles: Numbers, part: Int[np.ndarray, "I"], shared: Shared
     ) -> Inexact[np.ndarray, "I 2"]:
         """GQ at tracked angles (I,) of the body [rad]."""
-        parts, (t, n) = self.parts(shared)[part], self.directions(shared)
+        parts, (t, n) = self.parts(shared, part), self.directions(shared)
         theta = angles + shared[ANGLE]
-        (x, y), c, s = (parts[:, :2] + shared[SHAPE_OFFSET]).T, np.cos(theta), np.sin(theta)
+        (x, y), c, s = (parts[:, :2] + shared[SHAPE_OFFSET].T).T, np.cos(theta), np.sin(theta)
         psi = self.wall.slope + shared[SLOPE] - 0.5 * np.pi - theta
         real = np.ascontiguousarray(parts.real), self.shape.harmonics, np.ascontiguousarray(psi.real)
         h, slope, bend = _supports(*real).T
         # only circles, whose half axis is the support, change with theta
         h, slope = _continued(_continued(h, slope, psi), 1.0, parts[:, 2]), _continued(slope, bend, psi)
-        return np.column_stack([c * x - s * y, s * x + c * y]) - h[:, None] * n + slope[:, None] * t
+        return np.column_stack([c * x - s * y, s * x + c * y]) - h[:, None] * n.T + slope[:, None] * t.T
 
     def gaps(
-        self, poses: Inexact[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Numbers, height: Numbers
+        self, poses: Inexact[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Shared, height: Numbers
     ) -> tuple[Numbers, Inexact[np.ndarray, "I 2"], Numbers]:
         """Gaps (I,) of parts at poses of the center of mass, levers, and places of the contacts along the wall (I,).
 
         The derivative by a drop's own height (I,) of the floor is that by `HEIGHT`.
         """
         (t, n), GQ = self.directions(shared), self.levers(poses[:, 2], part, shared)
-        point = poses[:, :2] + GQ - np.array([self.wall.x, self.wall.y + shared[HEIGHT]])
-        point[:, 1] -= height
-        gap, place = point @ n, point @ t
+        point = poses[:, :2] + GQ
+        point[:, 0] -= self.wall.x
+        point[:, 1] -= self.wall.y + shared[HEIGHT] + height
+        gap, place = np.sum(point * n.T, axis=1), np.sum(point * t.T, axis=1)
         if self.uneven is not None:
-            bumps, slopes = self.uneven.at(place.real)
-            gap = gap - _continued(bumps @ shared[S:], slopes @ shared[S:].real, place)
+            bumps, slopes = (np.sum(x * shared[S:].T, axis=1) for x in self.uneven.at(place.real))
+            gap = gap - _continued(bumps, slopes.real, place)
         return gap, GQ, place
 
 
-def lags(shared: Numbers, brevity: Numbers, approach: Numbers) -> Numbers:
+def lags(shared: Shared, brevity: Numbers, approach: Numbers) -> Numbers:
     """Lags lambda (I,) of impacts [s]."""
     # |u_n| to a negative power has a pole at 0
     soft = approach**2 + SLOW**2
     return np.asarray(shared[LAG] * brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER]))
 
 
-def turning_share(power: float | complex) -> Any:
+def turning_share(power: float | complex | np.ndarray) -> Any:
     """Part of the lag, times the jump of omega, by which the lever turns on."""
     return TURNED * 2 * (1 + power) / (2 + power)
 
@@ -375,8 +390,8 @@ class Encounters:
     part: Int[np.ndarray, "I"]
     height: Numbers
 
-    def collide(self, shared: Numbers, geometry: ContactGeometry) -> Collision:
-        """Residuals at theta (s,)."""
+    def collide(self, shared: Shared, geometry: ContactGeometry) -> Collision:
+        """Residuals at theta."""
         J, drag = shared[INERTIA], shared[OF_FLIGHTS][2:]
         A = carried(self.first, self.since, drag, geometry.gravity)
         B = carried(self.second, -self.until, drag, geometry.gravity)
@@ -384,7 +399,7 @@ class Encounters:
         mid = 0.5 * (A[:, :3] + B[:, :3])
         gap, GQ, place = geometry.gaps(mid, self.part, shared, self.height)
         jump = B[:, 3:] - A[:, 3:]
-        approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+        approach = np.sum(A[:, 3:5] * n.T, axis=1) + A[:, 5] * np.sum(GQ * t.T, axis=1)
         lag = lags(shared, self.brevity, approach)
         angle = mid[:, 2] + turning_share(shared[POWER]) * lag * jump[:, 2]
         lever = geometry.levers(angle, self.part, shared)
@@ -394,22 +409,24 @@ class Encounters:
 
     def derivatives(self, shared: Numbers, geometry: ContactGeometry) -> Inexact[np.ndarray, "I 5 c"]:
         """(I, 5, 14 + s) derivatives of the residuals, columns as above."""
-        by = np.zeros((len(self.part), 5, OWN + len(shared)))
-        by[:, :, OWN:] = _by_shared(lambda theta: self.collide(theta, geometry).r, shared)
+        I, s = len(self.part), len(shared)
+        by = np.zeros((I, 5, OWN + s))
+        d = 1j * COMPLEX_STEP * np.repeat(np.eye(OWN + S, OWN), I, axis=0)
+        first, second, since, until, brevity, part, height = (
+            np.tile(x, (OWN + S, *[1] * (x.ndim - 1))) for x in vars(self).values()
+        )
+        states = first + d[:, :6], second + d[:, 8:], since + d[:, 6], until - d[:, 6] + d[:, LOST]
+        hit = Encounters(*states, brevity, part, height).collide(_moved(shared, I, OWN), geometry)
+        by[:, :, : OWN + S] = np.moveaxis(hit.r.imag.reshape(OWN + S, I, 5), 0, -1) / COMPLEX_STEP
         if geometry.uneven is not None:
-            by[:, 3, OWN + S :] = -geometry.uneven.at(self.collide(shared, geometry).place)[0]
-        for k, d in enumerate(1j * COMPLEX_STEP * np.eye(OWN)):
-            states = self.first + d[:6], self.second + d[8:], self.since + d[6], self.until - d[6] + d[LOST]
-            moved = Encounters(*states, self.brevity, self.part, self.height)
-            by[:, :, k] = moved.collide(shared, geometry).r.imag / COMPLEX_STEP
+            by[:, 3, OWN + S :] = -geometry.uneven.at(hit.place[:I].real)[0]
         return by
 
 
-def _by_shared(residuals: Callable[[Any], np.ndarray], shared: Numbers) -> np.ndarray:
-    """(..., s) derivatives of residuals (...) by theta (s,), 0 by the wall's modes."""
-    steps = 1j * COMPLEX_STEP * np.eye(S, len(shared))
-    columns = [residuals(shared + step).imag / COMPLEX_STEP for step in steps]
-    return np.stack([*columns, *[0 * columns[0]] * (len(shared) - S)], axis=-1)
+def _moved(shared: Numbers, impacts: int, unmoved: int = 0) -> Inexact[np.ndarray, "s I"]:
+    """theta of each impact: without a step, `unmoved` times, then by a complex step of each declared parameter."""
+    steps = np.eye(len(shared), unmoved + S, unmoved)
+    return np.repeat(shared[:, None] + 1j * COMPLEX_STEP * steps, impacts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,10 +442,10 @@ class Resting:
     poses: Inexact[np.ndarray, "N 3"]
 
     def residuals(
-        self, shared: Numbers, heights: Numbers, geometry: ContactGeometry
+        self, shared: Shared, heights: Numbers, geometry: ContactGeometry
     ) -> tuple[Numbers, Numbers]:
-        """e (N,) of each contact at theta (s,) and heights (D,) of the drops' floors, and its place along the wall."""
-        o, theta, center = shared[OF_FLIGHTS], self.poses[:, 2], self.poses + 0 * shared[0]
+        """e (N,) of each contact at theta and heights (D,) of the drops' floors, and its place along the wall."""
+        o, theta, center = shared[OF_FLIGHTS], self.poses[:, 2], self.poses.astype(shared.dtype)
         c, s = np.cos(theta), np.sin(theta)
         center[:, :2] -= np.column_stack([c * o[0] - s * o[1], s * o[0] + c * o[1]])
         gap, _, place = geometry.gaps(center, self.part, shared, heights[self.drop])
@@ -438,7 +455,10 @@ class Resting:
         self, shared: Numbers, heights: Numbers, geometry: ContactGeometry
     ) -> Inexact[np.ndarray, "N s"]:
         """Derivatives of e by theta; that by its drop's height is that by the floor's."""
-        by = _by_shared(lambda theta: self.residuals(theta, heights, geometry)[0], shared)
+        by = np.zeros((N := len(self.part), len(shared)))
+        copies = Resting(np.tile(self.drop, S), np.tile(self.part, S), np.tile(self.poses, (S, 1)))
+        residuals, place = copies.residuals(_moved(shared, N), heights, geometry)
+        by[:, :S] = residuals.imag.reshape(S, N).T / COMPLEX_STEP
         if geometry.uneven is not None:
-            by[:, S:] = -geometry.uneven.at(self.residuals(shared, heights, geometry)[1])[0]
+            by[:, S:] = -geometry.uneven.at(place[:N].real)[0]
         return by

@@ -385,13 +385,14 @@ class PooledProblem:
         cost = cost + np.bincount(of.drop, np.sum(at.y**2, axis=1), of.drops) + heights**2
         cost += of.innovations_gradient @ (2 * moved) + moved @ of.innovations_normal @ moved
         S_bar, g_bar = of.innovations_normal.copy(), of.innovations_gradient + of.innovations_normal @ moved
-        r = rows.r - np.sum(rows.G * y[rows.columns], axis=1) - rows.height * heights[rows.drop]
+        columns = rows.columns
+        r = rows.r - np.sum(rows.G * y[columns], axis=1) - rows.height * heights[rows.drop]
         pull, free, left = np.column_stack([r, rows.E]), np.ones(len(r)), np.ones(of.drops)
-        for d in np.unique(rows.drop):
-            k = np.flatnonzero(rows.drop == d)
-            columns = rows.columns[k] - rows.begin[k].min()
-            G = np.zeros((len(k), columns.max() + 2))
-            np.put_along_axis(G, columns, rows.G[k], axis=1)
+        order = np.argsort(rows.drop, kind="stable")
+        for k in np.split(order, np.flatnonzero(np.diff(rows.drop[order])) + 1) if len(order) else ():
+            d, of_drop = rows.drop[k[0]], columns[k] - rows.begin[k].min()
+            G = np.zeros((len(k), of_drop.max() + 2))
+            np.put_along_axis(G, of_drop, rows.G[k], axis=1)
             G[:, -1] = rows.height[k]
             inverse = np.linalg.inv(np.eye(len(k)) + G @ G.T)
             pull[k], free[k] = inverse @ pull[k], np.diag(inverse)

@@ -51,7 +51,7 @@ from scipy import optimize, special, stats
 from ...arrays import Float, Matrix, Vector
 from ...estimate import Status
 from ...kernels import njit
-from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, contacts_at
+from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, gaps_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
@@ -364,7 +364,7 @@ class Shooting:
     @cached_property
     def first_contact(self) -> int:
         """Index of the first frame within a tenth of the size from a wall; 0 if there is none."""
-        gaps = np.array([contacts_at(pose, self.shape, self.walls)[0].min() for pose in self.poses])
+        gaps = gaps_at(self.poses, self.shape, self.walls).min(axis=1)
         near = np.flatnonzero(gaps < 0.1 * self.shape.size)
         return int(near[0]) if len(near) else 0
 

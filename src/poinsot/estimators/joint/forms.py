@@ -28,8 +28,8 @@ from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
 
 NEWTON_STEPS = 6
 """Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
-LANES, STRIDE = 16, 32
-"""Simulations side by side, and steps in one call of the compiled function."""
+LANES, STRIDE = 8, 32
+"""Simulations side by side, and steps in one call of the compiled function; 16 side by side take four times as long."""
 SAMPLES = 512
 """Samples in one call of a compiled function."""
 States = Float[np.ndarray, "N size"]

@@ -79,6 +79,20 @@ def contacts_at(
     return g, N, T
 
 
+def gaps_at(poses: Float[np.ndarray, "K 3"], shape: Shape, walls: Sequence[Wall]) -> Float[np.ndarray, "K C"]:
+    """Gaps [m] at K poses."""
+    return np.asarray(_gaps(np.array(poses, dtype=float), shape.parts, shape.harmonics, wall_array(walls)))
+
+
+@njit(cache=True)
+def _gaps(poses: np.ndarray, parts: np.ndarray, harmonics: np.ndarray, walls: np.ndarray) -> np.ndarray:
+    C = len(walls) * len(parts)
+    g, N, T = np.empty((len(poses), C)), np.empty((C, 3)), np.empty((C, 3))
+    for k in range(len(poses)):
+        contacts(poses[k], parts, harmonics, walls, g[k], N, T)
+    return g
+
+
 @njit(cache=True)
 def contacts(
     q: np.ndarray,

@@ -163,7 +163,7 @@ class Polygon(Shape):
         before, after = (side / np.linalg.norm(side, axis=1)[:, None] for side in sides)
         return before, after
 
-    @property
+    @cached_property
     def parts(self) -> Float[np.ndarray, "P 4"]:
         """The circles in its corners."""
         before, after = self._directions
