@@ -334,7 +334,7 @@ def test_torques_of_the_load_are_negated(begin, table):
     columns = {name: -table[name] if name.startswith("tau") else table[name] for name in table.columns}
     content, start = begin(columns, rate_hz=250)
     assert content["recordings"][0]["torque"]["scale"] == -1
-    assert any("torques oppose the description's" in str(guess) for guess in start.guesses)
+    assert any("efforts oppose the description's" in str(guess) for guess in start.guesses)
     content, _ = begin(table, rate_hz=250)
     assert "scale" not in content["recordings"][0]["torque"]
 

@@ -41,8 +41,8 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED, OTHER, BY_LEG = (
-    Label(LISTED[group].split()) for group in ("commands", "measured", "other", "by_leg")
+COMMANDS, COMMANDED_EFFORTS, MEASURED, OTHER, BY_LEG = (
+    Label(LISTED[group].split()) for group in ("commands", "commanded_efforts", "measured", "other", "by_leg")
 )
 LEGS: list[str] = LISTED["legs"].split()
 
@@ -66,6 +66,11 @@ class ColumnGuess:
     def owner(self) -> str:
         """Its joint, or its frame and end."""
         return self.channel.partition(".")[2]
+
+    @property
+    def is_command(self) -> bool:
+        """Whether its header says that it was commanded or computed, and not measured."""
+        return not (COMMANDS | COMMANDED_EFFORTS).isdisjoint(words_of(self.column))
 
     def assigned_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
         """The same column, assigned to the other joint of a pair."""

@@ -11,7 +11,7 @@ held         readings that are logged several times: most samples repeat while t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from .channels import resolution, significant_digits, stale_percent
 
 QUANTILE = 0.99
 """Quantile of magnitudes that is the usual largest one."""
+FREQUENT = 0.9
+"""The same where up to one sample in twenty is an error, each with two steps."""
+MOST_IN_A_ROW = 3
+"""Maximum number of successive errors."""
 JUMP = 4.0
 """Ratio of a jump to the usual largest step."""
 MOST_CODES = 4
@@ -51,38 +55,63 @@ def period_of(x: Samples, candidates: tuple[float, ...]) -> float | None:
 def is_register(x: Samples) -> bool:
     """Whether signed integers of 16 bits were logged without their sign: with it they change less."""
     x = x[np.isfinite(x)]
-    if not len(x) or np.any(x != np.rint(x)) or x.min() < 0 or not REGISTER / 2 <= x.max() < REGISTER:
-        return False
     signed = np.where(x < REGISTER / 2, x, x - REGISTER)
-    return bool(np.abs(np.diff(signed)).sum() < np.abs(np.diff(x)).sum())
+    return bool(_fits_register(x) and np.abs(np.diff(signed)).sum() < np.abs(np.diff(x)).sum())
+
+
+def are_registers(columns: Sequence[Samples]) -> bool:
+    """Whether columns of one quantity are `is_register`: one is, and the others hold what such numbers can be."""
+    known = [x[np.isfinite(x)] for x in columns]
+    return any(map(is_register, known)) and all(map(_fits_register, known))
+
+
+def _fits_register(x: Samples) -> bool:
+    return bool(len(x) and np.all(x == np.rint(x)) and x.min() >= 0 and x.max() < REGISTER)
 
 
 def error_codes(columns: Sequence[Samples]) -> tuple[float, ...]:
-    """Numbers that stand for errors in columns of one quantity: single samples that jump there from one reading and
-    back to the next have them more often than all others do.
+    """Numbers that stand for errors in columns of one quantity: a few samples that jump there from one reading and back
+    to the next have them more often than all others do. Frequent ones are found first, since they hide the size of the
+    usual steps, and neighbours of two errors look like one.
     """
+    codes: set[float] = set()
+    for quantile, fewest in ((FREQUENT, 2), (QUANTILE, 1)):
+        counts: dict[float, int] = {}
+        for x in columns:
+            for code, number in _jumps_there_and_back(x, codes, quantile).items():
+                counts[code] = counts.get(code, 0) + number
+        total = {code: sum(np.count_nonzero(x == code) for x in columns) for code in counts}
+        new = {code for code, n in counts.items() if n >= fewest and 2 * n > total[code]}
+        codes |= new if len(new) <= MOST_CODES else set()
+    return tuple(sorted(codes))
+
+
+def _jumps_there_and_back(x: Samples, without: Collection[float], quantile: float) -> dict[float, int]:
+    """Number -> samples at which readings jump to it and back, of a column without its missing values. A jump is larger
+    than the usual largest step between other readings, the quantile of all.
+    """
+    x = x[np.isfinite(x) & ~np.isin(x, [*without])]
+    begins = np.concatenate([[True], np.diff(x) != 0])[: len(x)]
+    lengths = np.diff(np.flatnonzero(np.append(begins, True)))
+    known, steps = x[begins], np.diff(x[begins])
+    if len(steps) < 2 or (limit := JUMP * np.quantile(np.abs(np.diff(x)), quantile)) == 0:
+        return {}
+    short = np.minimum(np.abs(steps[:-1]), np.abs(steps[1:])) > limit
+    short &= (np.abs(steps[:-1] + steps[1:]) < limit) & (lengths[1:-1] <= MOST_IN_A_ROW)
     counts: dict[float, int] = {}
-    for x in columns:
-        known = x[np.isfinite(x)]
-        steps = np.diff(known)
-        limit = JUMP * np.quantile(np.abs(steps), QUANTILE) if len(steps) > 1 else np.inf
-        alone = np.minimum(np.abs(steps[:-1]), np.abs(steps[1:])) > limit
-        alone &= (np.abs(steps[:-1] + steps[1:]) < limit) & (limit > 0)
-        codes, numbers = np.unique(known[1:-1][alone], return_counts=True)
-        for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
-            counts[code] = counts.get(code, 0) + number
-    counts = {
-        code: n for code, n in counts.items() if 2 * n > sum(np.count_nonzero(x == code) for x in columns)
-    }
-    return tuple(sorted(counts)) if len(counts) <= MOST_CODES else ()
+    for code, number in zip(known[1:-1][short].tolist(), lengths[1:-1][short].tolist(), strict=True):
+        counts[code] = counts.get(code, 0) + number
+    return counts
 
 
 def first_reading(columns: np.ndarray) -> int:
-    """Number of rows before the first reading. `columns`: (T, n) positions."""
+    """Number of rows before the first reading. `columns`: (T, n) positions. No reading is held so long later on."""
     steps = np.abs(np.diff(columns, axis=0))
-    k = int(np.argmax((steps > 0).any(axis=1))) if len(steps) else 0
-    jumps = steps[k] > np.max(steps[k + 1 :], axis=0, initial=0.0) if len(steps) > k + 1 else np.zeros(1)
-    return k + 1 if k > 0 and np.count_nonzero(jumps) else 0
+    new = np.flatnonzero((steps > 0).any(axis=1))
+    if len(new) < 2 or new[0] <= np.quantile(np.diff(new), QUANTILE):
+        return 0
+    jumps = steps[new[0]] > np.max(steps[new[0] + 1 :], axis=0)
+    return int(new[0]) + 1 if np.count_nonzero(jumps) else 0
 
 
 def held_rows(columns: np.ndarray) -> tuple[int, int]:

@@ -3,27 +3,31 @@
 Readings x have one implausibility, the largest of all channels; it is at most 1 where they are plausible. Sizes are
 quantiles, since single samples may be errors of a bus:
 
-    position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
+    position        |x - middle| by half of the joint's range, and its speed by five times the speed limit, or a usual
+                    one of joints without
     torque          its size by twice the limit
     gyro            its norm by 35 rad/s, beyond most sensors' range
     accelerometer   the median of its norm, which is gravity at rest and near it on average, within a factor of 3
     contact         its size by 1
+
+Angles that jump by a turn of a unit, and stay within one, are in this unit, whatever their size.
 
 Integers may also be ticks of an encoder, 2^k a turn, where 2^k is above all readings: with zero in the middle or at 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..io.units import STANDARD_GRAVITY, convert
+from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.robot.articulated import UNLIMITED, Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT
 from .motion import SPEED_OVER_S
+from .readings import period_of
 
 
 class UnitGuess(NamedTuple):
@@ -42,6 +46,11 @@ class UnitGuess(NamedTuple):
             if self.scale == 1
             else f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
         )
+
+    @property
+    def turn(self) -> float:
+        """A turn, in readings of an angle."""
+        return 2 * np.pi / find_unit(self.unit).factor / self.scale
 
     def converted(self, x: np.ndarray) -> np.ndarray:
         """Readings (T,) in SI units."""
@@ -68,8 +77,12 @@ CANDIDATES: Mapping[str, tuple[UnitGuess, ...]] = {
 
 PLAUSIBLE = 1.05
 """Largest implausibility of plausible readings: limits of descriptions are round numbers."""
+USUAL_SPEED = {"rad": 7.0, "m": 1.0}
+"""Speed limit of joints without one, by the SI unit of their positions [rad/s], [m/s]."""
 SIZE = 0.98
 """Quantile of magnitudes that is their size."""
+WHOLE_TURN = 0.9
+"""Least part of a turn by which a reading jumps where it wraps."""
 FEWEST_TICKS, MOST_TICKS = 8, 24
 """Powers of two of the ticks of an encoder in a turn."""
 
@@ -110,9 +123,13 @@ def guess_units(
             for unit in candidates
         ]
         best = next((k for k, (size, _) in enumerate(worst) if size <= PLAUSIBLE), worst.index(min(worst)))
+        wrapped = _wrapped(candidates, group) if (quantity, kind) == ("position", "rad") else None
+        best = best if wrapped is None else candidates.index(wrapped[0])
         unit, (size, owner) = candidates[best], worst[best]
         reason = "as positions" if candidates == as_positions else "the numbers are plausible"
-        if size > PLAUSIBLE:
+        if wrapped is not None:
+            reason = f"{wrapped[1]} jumps by a turn"
+        elif size > PLAUSIBLE:
             reason = f"but {owner} reaches {size:.3g} times the plausible limit: check it"
         elif best:
             reason = (
@@ -144,6 +161,18 @@ def _ticks(group: Mapping[str, np.ndarray]) -> tuple[UnitGuess, ...]:
     return tuple(UnitGuess("rad", "", 2 * np.pi / 2**k, zero) for zero in zeros) if k <= MOST_TICKS else ()
 
 
+def _wrapped(
+    candidates: Sequence[UnitGuess], group: Mapping[str, np.ndarray]
+) -> tuple[UnitGuess, str] | None:
+    """The unit by whose turn an angle jumps, and the angle's joint."""
+    for unit in candidates:
+        for owner, x in group.items():
+            steps = np.abs(np.diff(x[np.isfinite(x)]))
+            if period_of(x, (unit.turn,)) and np.max(steps, initial=0.0) > WHOLE_TURN * unit.turn:
+                return unit, owner
+    return None
+
+
 def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
     """Implausibility of a channel in SI units, as defined at the top of this file."""
     known = np.abs(x[np.isfinite(x)])
@@ -160,7 +189,8 @@ def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner:
         h = max(1, round(SPEED_OVER_S / interval_s))
         steps = np.abs(x[h:] - x[:-h])
         speed = float(np.nanquantile(steps, SIZE)) / (h * interval_s) if np.isfinite(steps).any() else 0.0
-        return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))
+        usual = USUAL_SPEED.get(robot.position_units[robot.actuated[k]], np.inf)
+        return max(reach, speed / (5 * robot.velocity_limits.get(owner, usual)))
     if quantity == "torque":
         limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
         return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -16,15 +16,22 @@ from ..diagnosis.description import placeholders
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
 from ..inspection.columns import ColumnGuess, match_columns, names_quantity
-from ..inspection.energy import MAX_RATIO_ERROR, effort_factor
+from ..inspection.energy import (
+    AGREES,
+    MAX_RATIO_ERROR,
+    Agreement,
+    agreements,
+    effort_factor,
+    opposed_joints,
+)
 from ..inspection.motion import LATE_START_S
 from ..inspection.readings import (
     REGISTER,
+    are_registers,
     error_codes,
     first_reading,
     held_rows,
     is_flag,
-    is_register,
     is_supply,
     period_of,
 )
@@ -44,6 +51,8 @@ BETTER = 4.0
 """Standard deviations by which the roughness of a motion must be smaller with a clock than with an earlier one; that of
 a sum of T squares is about 1 / sqrt(T) of it.
 """
+CLEARLY_BETTER = 4.0
+"""Ratio of unexplained variances from which a unit is better than another."""
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
 
@@ -153,15 +162,18 @@ class LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
         named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
-        factor = _torque_factor(robot, self, units)
-        units |= _torque_units(units, factor, named)
+        units |= _angle_units(robot, self, units, named)
+        found = _agreements(robot, self, units)
+        units |= _torque_units(units, effort_factor(found), named)
         units |= {name: unit for name, unit in known.items() if name in units}
-        opposed = factor is not None and factor < 0
+        opposed = opposed_joints(found)
         main, *companions = (file._declared(units, opposed) for file in self.files)
         return replace(main, companions=tuple(companions))
 
-    def _declared(self, units: Mapping[str, UnitGuess], opposed: bool) -> LogReading:
-        """The same file with these units, and with angles that are unwrapped; `opposed`: torques are of the load."""
+    def _declared(self, units: Mapping[str, UnitGuess], opposed: Collection[str]) -> LogReading:
+        """The same file with these units, and with angles that are unwrapped. `opposed`: joints with efforts of the
+        other sign.
+        """
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
         }
@@ -169,28 +181,69 @@ class LogReading:
             unit = units[each.channel]
             if each.quantity not in ("position", "position_command") or find_unit(unit.unit).si != "rad":
                 continue
-            turn = 2 * np.pi / find_unit(unit.unit).factor / unit.scale
-            if (period := period_of(self.values[each.column], (turn, turn / 2))) is not None:
+            if (period := period_of(self.values[each.column], (unit.turn, unit.turn / 2))) is not None:
                 reason = f"{each.column} jumps by a turn where it wraps: it is unwrapped"
                 wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
                 self.values[each.column] = unwrapped(self.values[each.column], period, True)
-        if opposed and any(each.quantity == "torque" for each in self.used):
-            reason = "torques oppose the description's and drive the friction: they are of the load"
-            wraps.setdefault("torque", {})["scale"] = -1.0, reason
+        for quantity in EFFORTS:
+            signs = [
+                -1.0 if each.owner in opposed else 1.0 for each in self.used if each.quantity == quantity
+            ]
+            if -1.0 in signs:
+                reason = (
+                    "efforts oppose the description's torque and drive the friction, so they are of the load"
+                )
+                scale: Any = -1.0
+                if 1.0 in signs:
+                    reason = f"efforts of {listing(opposed)} oppose the description's torque and drive the friction"
+                    scale = signs
+                wraps.setdefault(quantity, {})["scale"] = scale, reason
         return replace(self, units=units, quantities=wraps)
 
 
-def _torque_factor(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> float | None:
-    """`effort_factor` of the log's torques in units whose factor is 1; None: nothing can be compared."""
-    torques = {name: x for name, x in log.readings.items() if name.startswith("torque.")}
+def _angle_units(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Angles whose unit no header names, in the unit in which efforts agree with the description's torque; none where
+    they agree in no unit, or in several.
+    """
+    channels = [
+        name for name in units if name.startswith("position.") and find_unit(units[name].unit).si == "rad"
+    ]
+    if not channels or not named.keys().isdisjoint(channels):
+        return {}
+    fits: list[tuple[float, UnitGuess]] = []
+    for unit in dict.fromkeys([units[channels[0]], *CANDIDATES["position rad"]]):
+        found = _agreements(robot, log, {**units, **dict.fromkeys(channels, unit)})
+        if not found:
+            return {}
+        fits.append((float(np.mean([1 - each.correlation**2 for each in found.values()])), unit))
+    (rest, unit), (other, _) = min(fits, key=lambda fit: fit[0]), fits[0]
+    if rest > 1 - AGREES**2 or rest > other / CLEARLY_BETTER:
+        return {}
+    reason = f"efforts then agree with the description's torque, but for {100 * rest:.2g} % of their variance"
+    commands = [name for name in units if name.startswith("position_command.")]
+    return dict.fromkeys(
+        (name for name in (*channels, *commands) if units[name].unit == units[channels[0]].unit),
+        unit._replace(reason=f"{reason}; in {units[channels[0]].text} for {100 * other:.2g} %"),
+    )
+
+
+def _agreements(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> dict[str, Agreement]:
+    """`agreements` of the log's torques in units whose factor is 1, or of its currents or voltages; empty: nothing can
+    be compared.
+    """
+    quantity = next((name for name in EFFORTS if any(each.quantity == name for each in log.guesses)), "")
+    efforts = {
+        name.partition(".")[2]: x
+        for name, x in log.readings.items()
+        if quantity and name.startswith(f"{quantity}.")
+    }
     q = log.positions(robot, units)
-    if not torques or q is None or any(units[name].unit == "N" for name in torques):
-        return None
-    if placeholders(robot.inertials).any():  # nothing can be compared with them
-        return None
-    whole = np.isfinite(np.column_stack([q, *torques.values()])).all(axis=1)
-    efforts = {name.partition(".")[2]: x[whole] for name, x in torques.items()}
-    return effort_factor(robot, q[whole], efforts, log.step_s)
+    if not efforts or q is None or placeholders(robot.inertials).any():
+        return {}
+    whole = np.isfinite(np.column_stack([q, *efforts.values()])).all(axis=1)
+    return agreements(robot, q[whole], {joint: x[whole] for joint, x in efforts.items()}, log.step_s)
 
 
 def _torque_units(
@@ -200,13 +253,13 @@ def _torque_units(
     is not known.
     """
     guessed = [name for name in units if name.startswith("torque.") and name not in named]
-    if factor is None or not guessed:
+    if factor is None or not guessed or any(units[name].unit == "N" for name in guessed):
         return {}
-    sizes = {guess: abs(factor) * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
+    sizes = {guess: factor * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
     best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
     asked = "times what the description's masses ask for"
     if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
-        reason = f"but it is {abs(factor):.2g} {asked}: currents and volts have a gain"
+        reason = f"but it is {factor:.2g} {asked}: currents and volts have a gain"
         return {name: units[name]._replace(reason=reason) for name in guessed}
     return {name: best._replace(reason=f"{sizes[best]:.2g} {asked}") for name in guessed}
 
@@ -239,9 +292,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         if len(rows) < 2:
             raise InvalidProject(f"{path}: fewer than two rows have a number in the column {read[0]!r}")
         located = [each.owner for each in matched if each.quantity == "position"]
-        useless = {
-            each.column: why for each in matched if (why := _uselessness(each, table[each.column], located))
-        }
+        useless = _useless(matched, table, located)
         if not useless:
             break
         unused |= useless
@@ -261,7 +312,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         reason = f"stamps of {clock.column} are times of arrival, in bursts: at equal intervals the motion is smoother"
         keys["rate_hz"] = rate_hz, _ = float(f"{rate / factor:.5g}"), reason
         clock = None
-    every, first = held_rows(positions[rows]) if len(rows) == total else (1, 0)
+    every, first = held_rows(positions[rows]) if np.ptp(rows) == len(rows) - 1 else (1, 0)
     if every > 1:
         ticks = np.arange(total) / (rate_hz or 1.0) if clock is None else factor * clock.ticks(table)
         hz = 1 / float(np.median(np.diff(ticks[rows])))
@@ -328,9 +379,7 @@ def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReadi
             for name in names
         }
     located = [each.owner for each in main.used if each.quantity == "position"]
-    useless = {
-        each.column: why for each in matched if (why := _uselessness(each, values[each.column], located))
-    }
+    useless = _useless(matched, values, located)
     used = tuple(each for each in matched if each.column not in useless)
     missing: frozenset[str | int] = frozenset(commands if clock else ()) | {
         name for name, x in values.items() if not np.isfinite(x).all()
@@ -403,6 +452,22 @@ def read_with_clock(
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
 
 
+def _useless(
+    matched: Sequence[ColumnGuess], table: Mapping[str | int, np.ndarray], located: Sequence[str]
+) -> dict[str, str]:
+    """Column -> why it is not read: its numbers are not of its channel, or a better column has what it says."""
+    reasons = {
+        each.column: why for each in matched if (why := _uselessness(each, table[each.column], located))
+    }
+    efforts = [each for each in matched if each.quantity in EFFORTS and each.column not in reasons]
+    measured = {each.owner: each.column for each in efforts if not each.is_command}
+    return reasons | {
+        each.column: f"commanded or computed, and {measured[each.owner]} is measured"
+        for each in efforts
+        if each.is_command and each.owner in measured
+    }
+
+
 def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> str:
     """Why the numbers of a column are not of its channel; "": they can be."""
     known = x[np.isfinite(x)]
@@ -455,7 +520,7 @@ def _repairs(
             if quantity == "position":
                 failed = {code: np.any([x == code for x in columns.values()], axis=0) for code in codes}
             columns = {name: np.where(np.isin(x, [*codes]), np.nan, x) for name, x in columns.items()}
-        if quantity != "position" and all(map(is_register, columns.values())):
+        if quantity != "position" and are_registers([*columns.values()]):
             why = "negative numbers of 16 bits are logged without their sign"
             keys.setdefault(quantity, {})["wraps"] = REGISTER, why
             columns = {name: unwrapped(x, REGISTER, False) for name, x in columns.items()}
