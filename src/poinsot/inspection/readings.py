@@ -2,6 +2,7 @@
 
 flag         at most two values: it says whether something is on
 supply       of one sign, and never below half of its size: a voltage that does not drive anything
+noise        it does not move
 wraps        numbers that count modulo a period: they jump by more than half of it, within a range of one
 missing      single samples far from their neighbours, which agree with each other: errors of a bus
 first        rows before the first reading: no joint moves, and one then jumps further than it ever moves after that in
@@ -18,6 +19,7 @@ import numpy as np
 from ..arrays import Samples
 from ..statistics import grid_step
 from .channels import resolution, significant_digits, stale_percent
+from .motion import SPEED_OVER_S
 
 QUANTILE = 0.99
 """Quantile of magnitudes that is the usual largest one."""
@@ -29,6 +31,8 @@ JUMP = 4.0
 """Ratio of a jump to the usual largest step."""
 MOST_CODES = 4
 """Maximum number of values that stand for errors."""
+PROPORTIONAL = 0.95
+"""Least correlation of a rate with the derivative of a position."""
 REGISTER = 65536
 """Values of a register of 16 bits."""
 
@@ -42,6 +46,31 @@ def is_supply(x: Samples) -> bool:
     """Whether a voltage is that of a supply: a motor that moves both ways has both signs."""
     low, high = np.nanquantile(x, [1 - QUANTILE, QUANTILE])
     return bool(2 * low > high > 0 or 2 * high < low < 0)
+
+
+def is_noise(x: Samples) -> bool:
+    """Whether successive readings are independent of each other, as those of a sensor that does not move: the mean
+    square of their differences then is twice their variance. So is a constant.
+    """
+    x = x[np.isfinite(x)]
+    return bool(len(x) < 2 or np.mean(np.diff(x) ** 2) >= np.var(x))
+
+
+def rate_ratio(position: Samples, rate: Samples, interval_s: float) -> float | None:
+    """Ratio of a rate to the derivative of a position, by the changes of the position in many short times and the
+    integrals of the rate in them; None: they are not proportional, as of a joint at rest. `interval_s`: of samples [s].
+    """
+    n = max(1, round(SPEED_OVER_S / interval_s))
+    known = np.isfinite(position) & np.isfinite(rate)
+    x, v = position[known], rate[known]
+    if len(x) < 4 * n + 2:
+        return None
+    changes = x[n:] - x[:-n]
+    integrals = np.convolve(0.5 * (v[1:] + v[:-1]), np.ones(n), "valid") * interval_s
+    size = float(np.sqrt((changes @ changes) * (integrals @ integrals)))
+    if size == 0 or abs(changes @ integrals) < PROPORTIONAL * size:
+        return None
+    return float(changes @ integrals / (changes @ changes))
 
 
 def period_of(x: Samples, candidates: tuple[float, ...]) -> float | None:

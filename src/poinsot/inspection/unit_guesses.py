@@ -57,6 +57,11 @@ class UnitGuess(NamedTuple):
         return convert((x - self.zero) * self.scale, self.unit)[0]
 
 
+PLAUSIBLE_NUMBERS, AS_POSITIONS = "the numbers are plausible", "as positions"
+USUAL = (PLAUSIBLE_NUMBERS, AS_POSITIONS)
+"""Beginnings of the reasons of units that nobody doubts."""
+
+
 def _listed(*units: str) -> tuple[UnitGuess, ...]:
     return tuple(map(UnitGuess, units))
 
@@ -126,7 +131,7 @@ def guess_units(
         wrapped = _wrapped(candidates, group) if (quantity, kind) == ("position", "rad") else None
         best = best if wrapped is None else candidates.index(wrapped[0])
         unit, (size, owner) = candidates[best], worst[best]
-        reason = "as positions" if candidates == as_positions else "the numbers are plausible"
+        reason = AS_POSITIONS if candidates == as_positions else PLAUSIBLE_NUMBERS
         if wrapped is not None:
             reason = f"{wrapped[1]} jumps by a turn"
         elif size > PLAUSIBLE:
@@ -135,7 +140,10 @@ def guess_units(
             reason = (
                 f"in {candidates[0].unit} {worst[0][1]} would be {worst[0][0]:.3g} times the plausible limit"
             )
-            reason = f"integers, and {reason}" if unit.scale != 1 else reason
+            if unit.scale != 1:
+                reason = f"integers, and {reason}"
+            elif unit.unit == "deg":
+                reason = f"{reason}; angles of motors behind gears are too, which drive.side and reduction describe"
         elif len(candidates) > 1:
             reason += f"; it may be {' or '.join(each.text for each in candidates[1:])}"
         if quantity == "position":

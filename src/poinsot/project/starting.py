@@ -25,6 +25,8 @@ from ..exceptions import InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
+from ..inspection.readings import is_noise
+from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
@@ -74,7 +76,6 @@ def start_project(
         {each.quantity for each in match_log(path, columns.names, described.joints, links)}
         for path, columns in zip(paths, lists, strict=True)
     ]
-    floating = any(names & FRAME_QUANTITIES.keys() for names in quantities)  # sensors of a moving base
     # files with commands or efforts only belong to one with positions, in the order of both
     alone = [path for path, names in zip(paths, quantities, strict=True) if names and "position" not in names]
     if len(alone) < len(paths):
@@ -87,7 +88,6 @@ def start_project(
             )
     else:
         alone = []
-    described = load_robot(robot, floating_base=floating)
     episodes = [
         (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
@@ -101,6 +101,9 @@ def start_project(
         )
         for k, log in enumerate(readings)
     ]
+    floating, still = _base_moves(robot, readings)
+    described = load_robot(robot, floating_base=floating)
+    readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
     if described.floating_base and not floating:
@@ -154,6 +157,16 @@ def start_project(
     held_joints = [(joint, "locked", "no column has its position") for joint in locked]
     guesses = [("method", name, beginning.reason), *held_joints, *gains.said]
     return begun(draft.parts, name, draft.text(), guesses)
+
+
+def _base_moves(robot: Path, logs: Sequence[LogReading]) -> tuple[bool, str]:
+    """Whether sensors of the base say that it moves; and why they do not, if there are some."""
+    sensed = [x for log in logs for x in log.base_sensors.values()]
+    if not sensed:
+        return False, ""
+    if load_robot(robot, floating_base=True).inertials[0][0] <= 0:
+        return False, "the base has no mass, so it is fixed"
+    return (False, "the base does not move: it reads noise") if all(map(is_noise, sensed)) else (True, "")
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
@@ -227,7 +240,7 @@ class DraftPart:
         guesses += self.repairs
         for guess in self.log.guesses:
             unit = self.log.units[guess.channel]
-            doubt = f"; {unit.reason}" if unit.reason.startswith("but ") else ""
+            doubt = f"; {unit.reason}" if unit.reason and not unit.reason.startswith(USUAL) else ""
             guesses.append((guess.column, f"{guess.channel} [{unit.text}]", f"{guess.reason}{doubt}"))
         return guesses
 

@@ -34,12 +34,13 @@ from ..inspection.readings import (
     is_flag,
     is_supply,
     period_of,
+    rate_ratio,
 )
 from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
 from ..io.readers import find_reader, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
-from ..io.units import DATES, check_quantity, find_unit
+from ..io.units import DATES, UNITS, check_quantity, find_unit
 from ..models.robot.articulated import Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES
@@ -53,6 +54,11 @@ a sum of T squares is about 1 / sqrt(T) of it.
 """
 CLEARLY_BETTER = 4.0
 """Ratio of unexplained variances from which a unit is better than another."""
+WRONG_RATE = 0.25
+"""Relative difference of a velocity from the derivative of its position, from which its unit is another."""
+SAME_RATE = 0.02
+"""The same, below which a unit is the right one: a turn per minute is a tenth of 1 rad/s but for 5 %."""
+UNKNOWN_SIZE = "and nothing says that it is in N m: write voltage or current in place of torque if it is one"
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
 
@@ -99,6 +105,23 @@ class LogReading:
         used = tuple(guess for each in self.used if (guess := change(each)) is not None)
         companions = (companion.mapped(change) for companion in self.companions)
         return replace(self, used=used, companions=tuple(each for each in companions if each.used))
+
+    def without(self, reasons: Mapping[str, str]) -> LogReading:
+        """Without the channels of columns; column -> why it is not read."""
+        used = tuple(guess for guess in self.used if guess.column not in reasons)
+        unused = {**self.unused, **{name: why for name, why in reasons.items() if name in self.columns}}
+        companions = tuple(companion.without(reasons) for companion in self.companions)
+        return replace(self, used=used, unused=unused, companions=companions)
+
+    @property
+    def base_sensors(self) -> dict[str, np.ndarray]:
+        """Column -> readings of sensors of a moving base."""
+        return {
+            each.column: file.values[each.column]
+            for file in self.files
+            for each in file.used
+            if each.quantity in FRAME_QUANTITIES
+        }
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -164,11 +187,59 @@ class LogReading:
         units = guess_units(robot, self.readings, named, self.step_s)
         units |= _angle_units(robot, self, units, named)
         found = _agreements(robot, self, units)
-        units |= _torque_units(units, effort_factor(found), named)
+        factor = effort_factor(found)
+        if (asked := self._as_voltages(units, factor, named, known)) is not None:
+            return asked.with_units(robot, known)
+        units |= _torque_units(units, factor, named)
+        units |= {
+            each.channel: units[each.channel]._replace(reason=f"but a command, {UNKNOWN_SIZE}")
+            for each in self.guesses
+            if each.quantity == "torque" and each.is_command and not factor and each.unit is None
+        }
+        units, wrong = _velocity_units(self, units)
         units |= {name: unit for name, unit in known.items() if name in units}
         opposed = opposed_joints(found)
-        main, *companions = (file._declared(units, opposed) for file in self.files)
+        main, *companions = (file._declared(units, opposed) for file in self.without(wrong).files)
         return replace(main, companions=tuple(companions))
+
+    def _as_voltages(
+        self,
+        units: Mapping[str, UnitGuess],
+        factor: float | None,
+        named: Mapping[str, str],
+        known: Mapping[str, UnitGuess],
+    ) -> LogReading | None:
+        """With torques as voltages, if they are commands whose size no unit of a torque explains.
+        None: they are torques.
+        """
+        torques = [each for each in self.guesses if each.quantity == "torque"]
+        if known:
+            decided = any(name.startswith("voltage.") for name in known)
+        else:
+            sizes = [
+                abs(np.log((factor or 1.0) * find_unit(u.unit).factor)) for u in CANDIDATES["torque rad"]
+            ]
+            decided = factor is not None and min(sizes) > np.log(MAX_RATIO_ERROR)
+        if (
+            not torques
+            or not decided
+            or any(
+                not each.is_command or each.channel in named or units[each.channel].unit == "N"
+                for each in torques
+            )
+        ):
+            return None
+        asked = (
+            f"{factor:.2g} times what the description's masses ask for" if factor else "as in the first log"
+        )
+        reason = f"a command, {asked}: volts, or A of a current, which both have a gain"
+        return self.mapped(
+            lambda guess: (
+                replace(guess, channel=f"voltage.{guess.owner}", reason=f"{guess.reason}; {reason}")
+                if guess.quantity == "torque"
+                else guess
+            )
+        )
 
     def _declared(self, units: Mapping[str, UnitGuess], opposed: Collection[str]) -> LogReading:
         """The same file with these units, and with angles that are unwrapped. `opposed`: joints with efforts of the
@@ -227,6 +298,28 @@ def _angle_units(
         (name for name in (*channels, *commands) if units[name].unit == units[channels[0]].unit),
         unit._replace(reason=f"{reason}; in {units[channels[0]].text} for {100 * other:.2g} %"),
     )
+
+
+def _velocity_units(
+    log: LogReading, units: Mapping[str, UnitGuess]
+) -> tuple[dict[str, UnitGuess], dict[str, str]]:
+    """Units in which velocities are the derivatives of positions; and velocity columns that are so in none -> why."""
+    guessed, wrong, read = dict(units), {}, log.readings
+    for each in log.guesses:
+        position = f"position.{each.owner}"
+        if each.quantity != "velocity" or position not in read:
+            continue
+        ratio = rate_ratio(units[position].converted(read[position]), read[each.channel], log.step_s)
+        guess = find_unit(units[each.channel].unit)
+        if ratio is None or abs(ratio * guess.factor - 1) < WRONG_RATE:
+            continue
+        errors = {name: abs(ratio * unit.factor - 1) for name, unit in UNITS.items() if unit.si == guess.si}
+        unit = min(errors, key=errors.__getitem__)
+        if errors[unit] < SAME_RATE:
+            guessed[each.channel] = UnitGuess(unit, "it is then the derivative of the position")
+        else:
+            wrong[each.column] = f"it is {ratio:.3g} times the derivative of the position"
+    return guessed, wrong
 
 
 def _agreements(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> dict[str, Agreement]:
@@ -474,7 +567,8 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
     if not len(known):
         return "it has no number"
     # a command, before which the motor was off: it begins later than one of its own periods
-    begins = len(known) == 1 or np.argmax(np.isfinite(x)) > len(x) / len(known)
+    rows = np.flatnonzero(np.isfinite(x))
+    begins = len(known) == 1 or rows[0] > np.median(np.diff(rows))
     if guess.quantity in EFFORTS and not np.isfinite(x[0]) and (begins or np.ptp(known) > 0):
         return "" if known.any() else "it is 0 throughout"
     if guess.quantity in QUANTITIES and guess.owner not in located:
