@@ -37,7 +37,7 @@ from .methods import find_beginning
 from .methods.base import TEMPLATES, LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-from .starting_log import HELD, LogReading, index_of, match_log, read_companion, read_log
+from .starting_log import HELD, LogReading, index_of, is_command_file, match_log, read_companion, read_log
 
 MOST_EPISODES = 50
 """Maximum number of episodes of a data set that become recordings; the first ones are taken."""
@@ -72,8 +72,10 @@ def start_project(
     lists = [list_columns(path) for path in paths]
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
+    commanded = {path for path, each in zip(paths, lists, strict=True) if is_command_file(path, each.names)}
+    commanded = set() if len(commanded) == len(set(paths)) else commanded
     quantities = [
-        {each.quantity for each in match_log(path, columns.names, described.joints, links)}
+        {each.quantity for each in match_log(path, columns.names, described.joints, links, path in commanded)}
         for path, columns in zip(paths, lists, strict=True)
     ]
     # files with commands or efforts only belong to one with positions, in the order of both
@@ -97,7 +99,10 @@ def start_project(
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
     readings = [
         replace(
-            log, companions=tuple(read_companion(described, log, path) for path in alone[k :: len(paths)])
+            log,
+            companions=tuple(
+                read_companion(described, log, path, path in commanded) for path in alone[k :: len(paths)]
+            ),
         )
         for k, log in enumerate(readings)
     ]
@@ -123,16 +128,16 @@ def start_project(
                 f"{log.path} has no {listing(lacks)}, which {first.path} has: logs of one project have the same "
                 "channels"
             )
-    commanded = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
+    followed = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
     gains = controller_gains(
-        {each: first.fields[each] for each in commanded if each in first.fields}, first.table
+        {each: first.fields[each] for each in followed if each in first.fields}, first.table
     )
     times = first.times
     steady = (
         None if gains.rows is None else times[[gains.rows.start, gains.rows.stop - 1]] - times[first.rows][0]
     )
     content = {
-        "gains": for_all(gains.held, commanded),
+        "gains": for_all(gains.held, followed),
         "steady_s": steady,
         "subject": row.subject,
         "robot": os.path.relpath(robot, job.parent),

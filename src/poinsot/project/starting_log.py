@@ -15,7 +15,15 @@ from ..arrays import carried_on
 from ..diagnosis.description import placeholders
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
-from ..inspection.columns import ColumnGuess, match_columns, names_quantity
+from ..inspection.columns import (
+    COMMAND_FILES,
+    COMMANDS,
+    ColumnGuess,
+    Label,
+    match_columns,
+    names_quantity,
+    words_of,
+)
 from ..inspection.energy import (
     AGREES,
     MAX_RATIO_ERROR,
@@ -37,7 +45,7 @@ from ..inspection.readings import (
     rate_ratio,
 )
 from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
-from ..io.readers import find_reader, list_columns
+from ..io.readers import find_reader, is_known, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
 from ..io.units import DATES, UNITS, check_quantity, find_unit
@@ -186,6 +194,7 @@ class LogReading:
         named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
         units |= _angle_units(robot, self, units, named)
+        units |= _command_units(self, units, named)
         found = _agreements(robot, self, units)
         factor = effort_factor(found)
         if (asked := self._as_voltages(units, factor, named, known)) is not None:
@@ -300,6 +309,46 @@ def _angle_units(
     )
 
 
+def _command_units(
+    log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Position commands whose unit no header names, in the unit in which positions follow them, where that is another
+    than that of positions.
+    """
+    read = log.readings
+    pairs = {
+        name: f"position.{name.partition('.')[2]}"
+        for name in units
+        if name.startswith("position_command.") and name not in named
+    }
+    pairs = {name: position for name, position in pairs.items() if position in read}
+    if not pairs:
+        return {}
+    si = find_unit(units[next(iter(pairs))].unit).si
+
+    def error(unit: UnitGuess | None) -> float:
+        """Median of the distances from commands in this unit, or in the unit of positions."""
+        return float(
+            np.median(
+                [
+                    np.nanmedian(
+                        np.abs(
+                            (unit or units[name]).converted(read[name])
+                            - units[position].converted(read[position])
+                        )
+                    )
+                    for name, position in pairs.items()
+                ]
+            )
+        )
+
+    errors = {unit: error(unit) for unit in CANDIDATES.get(f"position {si}", ())}
+    unit = min(errors, key=errors.__getitem__, default=None)
+    if unit is None or errors[unit] * CLEARLY_BETTER > error(None):
+        return {}
+    return dict.fromkeys(pairs, unit._replace(reason="positions then follow them"))
+
+
 def _velocity_units(
     log: LogReading, units: Mapping[str, UnitGuess]
 ) -> tuple[dict[str, UnitGuess], dict[str, str]]:
@@ -358,8 +407,14 @@ def _torque_units(
 
 
 def index_of(path: Path) -> Path:
-    """The file that describes a folder; the path itself of a file."""
-    return next((path / index for index in INDEXES if (path / index).is_file()), path)
+    """The file that describes a folder, or its only log; the path itself of a file."""
+    found = [path / index for index in INDEXES if (path / index).is_file()]
+    if not found and path.is_dir():
+        found = sorted(each for each in path.iterdir() if each.is_file() and is_known(each))
+        if len(found) != 1:
+            listed = f"holds {listing(each.name for each in found)}" if found else "holds no log"
+            raise InvalidProject(f"{path} is a folder that {listed}: name a file, or several")
+    return found[0] if found else path
 
 
 def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
@@ -430,24 +485,37 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     )
 
 
+def is_command_file(path: Path, columns: Sequence[str]) -> bool:
+    """Whether the name of a file says that its columns were commanded, and no header does."""
+    of_columns = Label(word for column in columns for word in words_of(column))
+    return not COMMAND_FILES.isdisjoint(words_of(path.stem)) and COMMANDS.isdisjoint(of_columns)
+
+
 def match_log(
-    path: Path, columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]
+    path: Path,
+    columns: Sequence[str],
+    joints: Sequence[str],
+    frames: Sequence[str],
+    commanded: bool = False,
 ) -> list[ColumnGuess]:
-    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does."""
+    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does; and
+    where it is one of several, and `is_command_file`.
+    """
     matched = match_columns(columns, joints, frames)
-    if any(names_quantity(column) for column in columns) or not names_quantity(path.stem):
+    named = any(names_quantity(column) for column in columns)
+    if not commanded and (named or not names_quantity(path.stem)):
         return matched
     headers = {f"{path.stem}/{column}": column for column in columns if not find_clocks([column])}
     return [replace(each, column=headers[each.column]) for each in match_columns([*headers], joints, frames)]
 
 
-def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReading:
-    """A file of the same recording as `main`, without positions: its values at the rows of that. `PoinsotError` if it
-    has neither a clock nor the same rows.
+def read_companion(robot: Articulated, main: LogReading, path: Path, commanded: bool) -> LogReading:
+    """A file of the same recording as `main`, without positions: its values at the rows of that. `commanded`: as of
+    `match_log`. `PoinsotError` if it has neither a clock nor the same rows.
     """
     columns, reading, units, _ = list_columns(path)
     links = [link for links in robot.links.values() for link in links]
-    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links)]
+    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links, commanded)]
     rate_hz = None if main.clock[0] else main.rate_hz
     (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, {})
     names = [each.column for each in matched]
