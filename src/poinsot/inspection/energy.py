@@ -65,7 +65,7 @@ def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str
     )
 
 
-class Agreement(NamedTuple):
+class EffortAgreement(NamedTuple):
     """Of an effort with the torque of the description, beside friction and an offset. `correlation`: between both.
     `factor`: their ratio. `friction_work`: sum over samples of the power of friction.
     """
@@ -82,14 +82,14 @@ class Agreement(NamedTuple):
 
 def agreements(
     robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
-) -> dict[str, Agreement]:
-    """Joint -> `Agreement` of its effort (T,); arguments as of `gains_energy`. None of joints or motions that are too
+) -> dict[str, EffortAgreement]:
+    """Joint -> `EffortAgreement` of its effort (T,); arguments as of `gains_energy`. None of joints or motions that are too
     short or that do not move.
     """
     if (parts := _torques(robot, q, step_s)) is None:
         return {}
     v, inertial, gravity = parts
-    found: dict[str, Agreement] = {}
+    found: dict[str, EffortAgreement] = {}
     for joint, effort in efforts.items():
         k = robot.joints.index(joint)
         sign = np.tanh(v[:, k] / (SLOW * np.abs(v[:, k]).max() + np.finfo(float).tiny))
@@ -100,11 +100,11 @@ def agreements(
             factor = float(x @ y / (x @ x))
             rest = effort - factor * (inertial + gravity)[:, k]
             friction = N[:, :2] @ np.linalg.lstsq(N, rest, rcond=None)[0][:2]
-            found[joint] = Agreement(float(x @ y / size), factor, float(friction @ v[:, k]))
+            found[joint] = EffortAgreement(float(x @ y / size), factor, float(friction @ v[:, k]))
     return found
 
 
-def effort_factor(found: Mapping[str, Agreement]) -> float | None:
+def effort_factor(found: Mapping[str, EffortAgreement]) -> float | None:
     """Size of the ratio of efforts to the torque of the description, the median of the joints in which both agree;
     None: they agree in none.
     """
@@ -112,7 +112,7 @@ def effort_factor(found: Mapping[str, Agreement]) -> float | None:
     return float(np.median(agree)) if agree else None
 
 
-def opposed_joints(found: Mapping[str, Agreement]) -> tuple[str, ...]:
+def opposed_joints(found: Mapping[str, EffortAgreement]) -> tuple[str, ...]:
     """Joints whose efforts oppose the description's torque while friction does positive work: the motor turns the other
     way, or the efforts are those of the load. All joints with an effort where those that agree do so. A robot that
     hangs from the ceiling reverses gravity, but not friction.

@@ -188,8 +188,8 @@ def _places(
 
 
 def _without_points(paths: Collection[str]) -> Collection[str]:
-    """The paths of the numbers of a message; those of a trajectory with several points once, as of all points in time. A
-    stream of single points has a new one before the old one is reached.
+    """The paths of the numbers of a message; those of a trajectory with several points once, as of all points in time.
+    A stream of single points has a new one before the old one is reached.
     """
     of_later = re.compile(r"points\[[1-9]\d*\]/")
     if not any(map(of_later.match, paths)):

@@ -25,9 +25,8 @@ from ..inspection.columns import (
     words_of,
 )
 from ..inspection.energy import (
-    AGREES,
     MAX_RATIO_ERROR,
-    Agreement,
+    EffortAgreement,
     agreements,
     effort_factor,
     opposed_joints,
@@ -292,14 +291,15 @@ def _angle_units(
     ]
     if not channels or not named.keys().isdisjoint(channels):
         return {}
-    fits: list[tuple[float, UnitGuess]] = []
-    for unit in dict.fromkeys([units[channels[0]], *CANDIDATES["position rad"]]):
-        found = _agreements(robot, log, {**units, **dict.fromkeys(channels, unit)})
-        if not found:
-            return {}
-        fits.append((float(np.mean([1 - each.correlation**2 for each in found.values()])), unit))
-    (rest, unit), (other, _) = min(fits, key=lambda fit: fit[0]), fits[0]
-    if rest > 1 - AGREES**2 or rest > other / CLEARLY_BETTER:
+    units_of_angles = dict.fromkeys([units[channels[0]], *CANDIDATES["position rad"]])
+    found = [_agreements(robot, log, {**units, **dict.fromkeys(channels, unit)}) for unit in units_of_angles]
+    joints = [joint for joint in found[0] if any(each[joint].agrees for each in found if joint in each)]
+    if not joints or not all(each.keys() >= {*joints} for each in found):
+        return {}
+    rests = [float(np.mean([1 - each[joint].correlation ** 2 for joint in joints])) for each in found]
+    rest, unit = min(zip(rests, units_of_angles, strict=True), key=lambda fit: fit[0])
+    other = rests[0]
+    if rest * CLEARLY_BETTER > other:
         return {}
     reason = f"efforts then agree with the description's torque, but for {100 * rest:.2g} % of their variance"
     commands = [name for name in units if name.startswith("position_command.")]
@@ -371,7 +371,9 @@ def _velocity_units(
     return guessed, wrong
 
 
-def _agreements(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> dict[str, Agreement]:
+def _agreements(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]
+) -> dict[str, EffortAgreement]:
     """`agreements` of the log's torques in units whose factor is 1, or of its currents or voltages; empty: nothing can
     be compared.
     """
