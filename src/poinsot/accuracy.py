@@ -21,7 +21,8 @@ class Accuracy:
         base_deg: inclination of the base: a floor, or a table without a level.
         gain_percent: torque constant of a motor or sensitivity of a sensor, each by itself.
         common_gain_percent: the same for all joints together; it scales all values, see `std_absolute`.
-        gain_with_speed_percent: change of a gain up to the largest speed (iron losses, back EMF).
+        gain_with_speed_percent: change of a gain up to the largest speed (back EMF), of the torque carried: what
+            friction takes is defined by the readings.
         saturation_percent: change of a gain at the largest torque (magnetic saturation).
         cross_talk_percent: torque of a neighbouring joint in a reading.
         drift_percent: drift of a torque's offset over a recording, relative to the torque (rms).
@@ -39,7 +40,8 @@ class Accuracy:
             torque (rms): cables, counterbalances, gears.
         friction_warming_percent: change of friction during a recording.
         friction_load_percent: friction that grows with the torque that a gear carries.
-        friction_curve_percent: curvature of friction with speed, and rise towards standstill (Stribeck).
+        friction_curve_percent: curvature of viscous friction with speed, and rise of dry friction towards standstill
+            (Stribeck).
         reversal_ms: friction that follows the direction of motion late: presliding, sticking, backlash.
         recording_gain_percent, recording_offset_percent, recording_zero_deg, recording_delay_ms,
             recording_friction_percent, recording_clock_percent: differences between recordings.

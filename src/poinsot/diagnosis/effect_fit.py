@@ -316,10 +316,10 @@ class EffectFit:
         M = correlated_products(rows, Gamma) * allowance / left
         prior = np.diag(P) + self._relative(columns)
         coloured = S @ (M + prior) @ S
-        return coloured, self._jackknife(columns)
+        return coloured, np.diag(self._jackknife(columns))
 
-    def _jackknife(self, columns: np.ndarray) -> Vector:
-        """(k,) variances from the change of x when each block is left out (Quenouille 1956, Tukey 1958)."""
+    def _jackknife(self, columns: np.ndarray) -> Matrix:
+        """(k, k) covariance from the change of x when each block is left out (Quenouille 1956, Tukey 1958)."""
         joined = np.concatenate([self.A[:, :, columns], self.y[:, :, None]], axis=2) / self.sigma[:, None]
         count = int(self.blocks.max()) + 1
         parts = [joined[self.blocks == block].reshape(-1, len(columns) + 1) for block in range(count)]
@@ -339,12 +339,12 @@ class EffectFit:
             H = H + prior + RIDGE * np.diag(np.diag(whole)[:-1] * (columns < self.b))
             found.append(np.linalg.solve(H, (whole - block)[:-1, -1] + P * self.means[columns]))
         if not found:
-            return np.zeros(len(columns))
+            return np.zeros((len(columns), len(columns)))
         # few blocks determine a variance poorly: the ratio of quantiles
         factor = (special.stdtrit(count - 1, 0.975) / NORMAL_95) ** 2
         # what the prior contributes does not change between blocks
-        held = np.einsum("ij, jk, ki -> i", S, prior, S)
-        return np.asarray((count - 1) * factor * np.var(found, axis=0) + held)
+        changes = np.array(found) - np.mean(found, axis=0)
+        return np.asarray((count - 1) / count * factor * changes.T @ changes + S @ prior @ S)
 
     @cached_property
     def posterior(self) -> tuple[Vector, Matrix]:
@@ -377,10 +377,9 @@ class EffectFit:
         return np.asarray(np.sign(moved) * np.sqrt(np.maximum(moved**2 - expected, 0.0)))
 
     @cached_property
-    def between_blocks(self) -> Vector:
-        """(b,) variances of the parameters of one more recording as long as these, from differences between blocks."""
-        clustered = self._jackknife(self.own)
-        return np.asarray(len(self.counts) * clustered / self.norms**2)
+    def between_blocks(self) -> Matrix:
+        """(b, b) covariance of the parameters of one more recording as long as these, from blocks that differ."""
+        return np.asarray(len(self.counts) * self._jackknife(self.own) / np.outer(self.norms, self.norms))
 
     @cached_property
     def covariance(self) -> Matrix:

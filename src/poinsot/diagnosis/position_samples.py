@@ -116,7 +116,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     at = at[periods[at] < 0.75 * m[at]]
     # a repeat beside a double step is one reading that came late, and a step that is taken back is an outlying one
     repeats = np.pad((s == 0).all(axis=1), 1)
-    back = [np.sum(((s[at] + s[at + i] - 2 * c[at]) / sigma) ** 2, axis=1) < RETURNS**2 * one[at] for i in (-1, 1)]
+    back = [
+        np.sum(((s[at] + s[at + i] - 2 * c[at]) / sigma) ** 2, axis=1) < RETURNS**2 * one[at] for i in (-1, 1)
+    ]
     at = at[~(repeats[at] | repeats[at + 2] | back[0] | back[1])]
     # when a motion starts, steps on one side are as large: compare with the second largest of the neighbours
     beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]

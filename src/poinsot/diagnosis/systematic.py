@@ -134,7 +134,7 @@ class EffectUncertainty(ABC):
     @cached_property
     def between_blocks(self) -> Vector | None:
         """(b,) as of `EffectFit`; None as of `covariance`."""
-        return self._finite(lambda fit: fit.between_blocks)
+        return self._finite(lambda fit: np.diag(fit.between_blocks))
 
     def _finite(self, compute: Callable[[EffectFit], np.ndarray]) -> np.ndarray | None:
         try:

@@ -243,14 +243,16 @@ class EstimatedParameters(ParameterColumns):
 
     @property
     def next_recording_std(self) -> Vector | None:
-        """(b,) of the next recording's own parameters."""
+        """(b,) of the next recording's own parameters; NaN where neither recordings nor blocks show them."""
         table = self.uncertainty
-        if table.recordings is not None:
-            # recordings that differ have large residuals, and so perhaps large standard deviations
-            return np.maximum(table.recordings, self.std)
+        # recordings that differ have large residuals, and so perhaps large standard deviations
+        known = None if table.recordings is None else np.maximum(table.recordings, self.std)
+        if known is not None and np.isfinite(known).all():
+            return known
         if table.systematic is None or (more := table.systematic.between_blocks) is None:
-            return None
-        return np.sqrt(self.std**2 + more)
+            return known
+        from_blocks = np.sqrt(self.std**2 + more)
+        return from_blocks if known is None else np.where(np.isfinite(known), known, from_blocks)
 
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:

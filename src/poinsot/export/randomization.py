@@ -355,7 +355,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> Randomizatio
 
 def _next_by_chance(estimate: Estimate) -> Vector:
     """(p,) standard deviations for the next recording without errors of the description; NaN where not known."""
-    if estimate.next_recording_std is None:
+    if (between := estimate.parameters.uncertainty.recordings) is None:
         return np.full(len(estimate.names), np.nan)
     wrong = 0.0 if estimate.systematic_std is None else estimate.systematic_std
-    return np.sqrt(np.maximum(estimate.next_recording_std**2 - np.square(wrong), 0.0))
+    return np.sqrt(np.maximum(np.maximum(between, estimate.std) ** 2 - np.square(wrong), 0.0))

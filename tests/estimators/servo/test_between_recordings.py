@@ -108,13 +108,19 @@ def test_ranges_of_one_estimate_contain_the_spread(days):
     assert stds["gripper.coulomb"] == pytest.approx(stiffness * ratio.next_std, rel=0.1)
 
 
-def test_three_recordings_do_not_show_it(days):
+def test_intervals_of_three_recordings_are_those_of_their_blocks(days):
     problem, _, _ = days
     few = replace(problem, recordings=dict(list(problem.recordings.items())[:3]))
     estimate = NEARBY.solve(few)
-    assert estimate.next_recording_std is None
+    assert estimate.parameters.uncertainty.recordings is None
     assert SPREAD_NOT_KNOWN in estimate.diagnosis.unchecked
-    assert all(each.next_std is None for each in estimate.extra(Actuators).ratios)
+    blocks = estimate.parameters.uncertainty.systematic.between_blocks
+    shown = estimate.identifiable & (estimate.coloured_std > 0)
+    assert np.all(blocks[shown] > 0)
+    np.testing.assert_allclose(estimate.next_recording_std**2, estimate.std**2 + blocks)
+    # three recordings together vary less than one of them by itself
+    assert np.median(np.sqrt(blocks[shown]) / estimate.coloured_std[shown]) > 1
+    assert all(ratio.next_std >= ratio.std for ratio in estimate.extra(Actuators).ratios)
     assert not randomization_of(estimate).contains_spread
 
 
@@ -138,7 +144,7 @@ def test_slope_of_the_lateness_is_that_of_finite_differences(names):
         "lag": 0.01,
         "coulomb": 0.1,
     }
-    coordinates = Coordinates(("a",), names, held)
+    coordinates = Coordinates(("a",), names, held, (0.0,))
     x = coordinates.from_natural(np.array([values[name] for name, _ in coordinates.columns]))
     late, slope = lateness(coordinates, x)
     actuator = Actuator("a", 12.0, damping=0.4).updated({name: values[name] for name in names})

@@ -74,7 +74,10 @@ def test_all_joints_together_move_as_in_mujoco(arm, exact):
 
 def test_coordinates_are_ratios_to_the_stiffness():
     coordinates = Coordinates(
-        ("a", "b"), ("stiffness", "coulomb", "delay", "zero"), np.zeros((2, len(rollout_parameters())))
+        ("a", "b"),
+        ("stiffness", "coulomb", "delay", "zero"),
+        np.zeros((2, len(rollout_parameters()))),
+        (0.0, 0.0),
     )
     theta = np.array([18.0, 0.2, 0.03, 0.01, -0.02])
     x = coordinates.from_natural(theta)

@@ -161,13 +161,18 @@ class Linearization:
         """(T, e) of the equations."""
         return [v[:, self.robot.equations] for _, v, _ in self.motion]
 
+    @cached_property
+    def carried(self) -> Profile:
+        """(T, n) torques without those of friction."""
+        return [tau - f for tau, f in zip(self.predicted, self.friction, strict=True)]
+
     def load(self, part: int, joint: int) -> np.ndarray | None:
-        """(T,) torque that a joint carries, friction left out, relative to its rms; None: without an equation."""
+        """(T,) torque that a joint carries, relative to the rms of its torque; None: without an equation."""
         place = np.flatnonzero(self.robot.equations == joint)
         if not len(place):
             return None
         k = int(place[0])
-        return np.asarray((self.predicted[part] - self.friction[part])[:, k] / self.rms[k])
+        return np.asarray(self.carried[part][:, k] / self.rms[k])
 
     @cached_property
     def top_speed(self) -> Vector:
@@ -208,15 +213,20 @@ class Linearization:
             found.append(flat.reshape(-1, *values.shape[1:]))
         return np.concatenate(found)
 
-    def channel(self, k: int, factor: Sequence[np.ndarray | float]) -> np.ndarray:
-        """(N, n) the torque of one measured channel times a factor (T,), on all joints that its motor drives."""
+    def channel(
+        self, k: int, factor: Sequence[np.ndarray | float], torques: Profile | None = None
+    ) -> np.ndarray:
+        """(N, n) the torque of one measured channel times a factor (T,), on all joints that its motor drives.
+
+        `torques`: (T, n) of each recording, `predicted` by default.
+        """
         train, used = self.robot.train, self.robot.equations
         if train.drive.side == "motor" and self.robot.closure is None and not self.robot.floating_base:
             reduction = train.reduction[:, used]
             pick, give = np.linalg.pinv(reduction)[:, used[k]], reduction[used[k]]
         else:
             pick = give = np.eye(len(used))[k]
-        samples = zip(self.predicted, factor, strict=True)
+        samples = zip(self.predicted if torques is None else torques, factor, strict=True)
         return np.outer(self.rows([(tau @ pick) * by for tau, by in samples]), give)
 
     def own(self, k: int, samples: Sequence[np.ndarray]) -> np.ndarray:

@@ -68,7 +68,7 @@ class Gain(Effect):
 
 
 class GainWithSpeed(Effect):
-    """A gain that changes with speed."""
+    """A gain that changes with speed, of the torque carried: friction is what readings show of it at each speed."""
 
     name, cause = "gain-with-speed", GAIN_CHANGE
     sentence = "The gain of the torque of joint {joint} changes with speed, by {size} at the largest speed"
@@ -78,11 +78,12 @@ class GainWithSpeed(Effect):
         percent = at.accuracy.of("gain_with_speed_percent")
         for k in at.driven:
             fast = [np.abs(v[:, k]) / at.top_speed[k] for v in at.speed]
-            yield EffectColumn(self, at.joint(k), percent / 100 * at.channel(k, fast)[..., None], percent)
+            column = percent / 100 * at.channel(k, fast, at.carried)
+            yield EffectColumn(self, at.joint(k), column[..., None], percent)
 
 
 class Saturation(Effect):
-    """A gain that changes with torque."""
+    """A gain that changes with torque, of the torque carried."""
 
     name, cause = "saturation", GAIN_CHANGE
     sentence = "The gain of the torque of joint {joint} changes with torque, by {size} at the largest torque"
@@ -93,7 +94,8 @@ class Saturation(Effect):
         top = np.max([np.abs(tau).max(axis=0) for tau in at.predicted], axis=0) + 1e-300
         for k in at.driven:
             high = [(tau[:, k] / top[k]) ** 2 for tau in at.predicted]
-            yield EffectColumn(self, at.joint(k), percent / 100 * at.channel(k, high)[..., None], percent)
+            column = percent / 100 * at.channel(k, high, at.carried)
+            yield EffectColumn(self, at.joint(k), column[..., None], percent)
 
 
 class CrossTalk(Effect):

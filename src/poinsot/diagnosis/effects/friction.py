@@ -33,6 +33,9 @@ POSITION_REMEDY = (
 STRIBECK = 0.1
 """Stribeck's speed, as part of the largest speed."""
 
+NO_GROWTH = 1e-3
+"""Growth of a friction with speed, relative to its mean, below which its law has none."""
+
 
 def smooth_sign(at: Linearization, k: int, part: int) -> np.ndarray:
     return np.tanh(at.speed[part][:, k] / (SLOW * at.top_speed[k]))
@@ -40,6 +43,15 @@ def smooth_sign(at: Linearization, k: int, part: int) -> np.ndarray:
 
 def mean_friction(at: Linearization, k: int) -> float:
     return float(np.mean([np.abs(f[:, k]).mean() for f in at.friction]))
+
+
+def viscous_friction(at: Linearization, k: int) -> float:
+    """Friction at the largest speed beyond dry friction; the mean of all friction where its law does not grow."""
+    u = np.abs(np.concatenate([v[:, k] for v in at.speed])) / at.top_speed[k]
+    f = np.abs(np.concatenate([f[:, k] for f in at.friction]))
+    moving, mean = u > STRIBECK, mean_friction(at, k)
+    slope = float(np.polyfit(u[moving], f[moving], 1)[0]) if np.ptp(u[moving]) > 0 else 0.0
+    return abs(slope) if abs(slope) > NO_GROWTH * mean else mean
 
 
 class Warming(Effect):
@@ -69,13 +81,14 @@ class LoadFriction(Effect):
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_load_percent")
         for k in at.driven:
-            carried = [np.abs(tau[:, k] - f[:, k]) for tau, f in zip(at.predicted, at.friction, strict=True)]
-            column = at.own(k, [load * smooth_sign(at, k, part) for part, load in enumerate(carried)])
+            column = at.own(
+                k, [np.abs(load[:, k]) * smooth_sign(at, k, part) for part, load in enumerate(at.carried)]
+            )
             yield EffectColumn(self, at.joint(k), percent / 100 * column[..., None], percent)
 
 
 class CurvedFriction(Effect):
-    """Friction that rises towards standstill, and whose viscous part is curved."""
+    """Dry friction that rises towards standstill, and viscous friction that is curved: each relative to itself."""
 
     name, cause, of_model, together = "friction-curve", MISSING, True, True
     sentence = "Friction of {joint} is not viscous and Coulomb: it is off by {size}"
@@ -83,7 +96,8 @@ class CurvedFriction(Effect):
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_curve_percent")
         for k in at.driven:
-            size, u = mean_friction(at, k), [v[:, k] / at.top_speed[k] for v in at.speed]
+            size, growth = mean_friction(at, k), viscous_friction(at, k)
+            u = [v[:, k] / at.top_speed[k] for v in at.speed]
             slow = at.own(
                 k,
                 [
@@ -91,7 +105,7 @@ class CurvedFriction(Effect):
                     for part, x in enumerate(u)
                 ],
             )
-            curved = at.own(k, [size * x * np.abs(x) for x in u])
+            curved = at.own(k, [growth * x * np.abs(x) for x in u])
             yield EffectColumn(self, at.joint(k), percent / 100 * np.stack([slow, curved], axis=2), percent)
 
 

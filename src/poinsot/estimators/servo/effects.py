@@ -10,10 +10,6 @@ gravity, zeros of readings, friction), with a changed supply, or on another cloc
 the position as its sensitivity does, times its change: a joint forgets within a fraction of a second. `EffectFit`
 estimates x and d together, and names the effects with which it predicts parts of the recordings that it was not fitted
 to. All others widen the intervals (`ServoErrors`).
-
-Whether a controller acts on the rate of its command is not seen where commands are held: a setpoint that moves to each
-command within a time, with a gain on its rate, and one that steps without such a gain predict nearly the same. Where
-the second explains the recordings as well, the truth may be anywhere between both estimates (`RateOfCommand`).
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +27,7 @@ from ...diagnosis.effects.efforts import GAIN_CHANGE
 from ...diagnosis.effects.friction import MISSING, STRIBECK, WARMING
 from ...diagnosis.effects.geometry import CLOCK, DEGREE, GRAVITY, ZERO
 from ...diagnosis.parameters import DescribedBodies
+from ...diagnosis.systematic import EffectUncertainty
 from ...estimate.uncertainty import raised
 from .simulated import SimulatedMotions
 from .stretches import Stretches
@@ -200,24 +196,9 @@ class CurvedServoFriction(Effect):
                 yield EffectColumn(self, joint, np.stack(columns, axis=2), percent)
 
 
-class RateOfCommand(Effect):
-    """A controller that does not act on the rate of its command, where the recordings do not tell."""
-
-    name, cause, named, of_model = "rate-of-command", MISSING, False, True
-    unit = "of the gain found"
-    sentence = "The gain of {joint} on the rate of its command differs by {size}"
-
-    def columns(self, at: SimulatedMotions) -> Iterator[EffectColumn]:
-        # the estimate is at one end of what is equally likely
-        for group, change in at.without_rate.items():
-            values = at.sensitivities[0] @ change[at.shown] / np.sqrt(3)
-            yield EffectColumn(self, group, values[..., None], 1 / np.sqrt(3))
-
-
 DESCRIPTION_EFFECTS: tuple[Effect, ...] = (ServoTilt(), CommonMass(), LinkMass())
 EFFECTS: tuple[Effect, ...] = (
     ServoZero(), *DESCRIPTION_EFFECTS, ServoClock(), GainDrift(), FrictionDrift(), CurvedServoFriction(),
-    RateOfCommand(),
 )  # fmt: skip
 
 
@@ -244,7 +225,7 @@ UNSEEN = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class ServoErrors:
+class ServoErrors(EffectUncertainty):
     """Effects of an estimate of all groups of joints, and what they add to its intervals.
 
     Args:
@@ -255,8 +236,6 @@ class ServoErrors:
     at: SimulatedMotions
     by_chance: Matrix
     slope: Matrix
-
-    between_blocks: ClassVar[None] = None
 
     @cached_property
     def stretches(self) -> Stretches:
@@ -290,3 +269,18 @@ class ServoErrors:
         """(P, P) covariance of the parameters; None as of `of_coordinates`."""
         C = self.of_coordinates
         return None if C is None else np.asarray(self.slope @ C @ self.slope.T)
+
+    @cached_property
+    def between_blocks_of_coordinates(self) -> Matrix | None:
+        """(P, P) as `EffectFit.between_blocks`, zero for coordinates that have no effect."""
+        if (C := self._finite(lambda fit: fit.between_blocks)) is None:
+            return None
+        whole = np.zeros_like(self.by_chance)
+        whole[np.ix_(self.at.shown, self.at.shown)] = C
+        return whole
+
+    @property
+    def between_blocks(self) -> Vector | None:
+        """(P,) variances of the parameters of one more recording, from differences between blocks of these."""
+        C = self.between_blocks_of_coordinates
+        return None if C is None else np.einsum("pi, ij, pj -> p", self.slope, C, self.slope)

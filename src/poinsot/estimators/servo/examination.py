@@ -537,7 +537,7 @@ class Notes(Check):
     def look(self, case: Case) -> Iterator[Finding | Unchecked]:
         at_bound, scale = self.causes
         estimate = case.estimate
-        if estimate.next_recording_std is None:
+        if estimate.parameters.uncertainty.recordings is None:
             yield SPREAD_NOT_KNOWN
         edges = [
             name

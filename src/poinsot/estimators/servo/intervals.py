@@ -54,9 +54,10 @@ from ...solve import Minimum, Stop, stop_requested
 from ...solve.dense import DenseIterate
 from ...statistics import correlated_products, grid_step, predictive_std, tapered_autocovariance
 from .effects import DESCRIPTION_EFFECTS, fit_of_effects
+from .friction_choice import excess
 from .problem import ActuatorProblem
 from .result import Ratio
-from .search import SETTLED, Coordinates, GroupProblem, Search, is_torque, softened
+from .search import SETTLED, Coordinates, Fitted, GroupProblem, Search, is_torque, softened
 from .simulated import SimulatedMotions
 
 UNKNOWN = 1e6
@@ -64,6 +65,9 @@ UNKNOWN = 1e6
 
 UNLIMITED = 1e9
 """Coordinate of a torque limit that is never reached."""
+
+RATE = "derivative_gain"
+"""Parameter of a controller that acts on the rate of its command, which a file of MJCF does not hold."""
 
 LIMIT_REACHED = 25.0
 """Twice the log-likelihood that a torque limit must gain to be reported. One that only cuts the highest peak gains
@@ -248,9 +252,8 @@ class GroupResult:
             residuals. total: (p, p) with errors of laboratory and description.
         information: (p, p) whitened normal matrix of the coordinates.
         absent: (p,) whether it is a torque limit without which the samples are as likely.
-        without_rate: (p,) change of the coordinates to an estimate that explains the recordings as well, with a
-            setpoint that steps and no gain on its rate; None: there is none.
         alone: each recording alone.
+        between: (p, p) covariance of the coordinates of one more recording, from blocks that differ; None: not known.
     """
 
     name: str
@@ -264,8 +267,8 @@ class GroupResult:
     white: Matrix
     information: Matrix
     absent: np.ndarray
-    without_rate: Vector | None
     alone: RecordingsAlone
+    between: Matrix | None = None
 
     @classmethod
     def of(
@@ -293,6 +296,12 @@ class GroupResult:
         if free is not None:
             z, status, iterations = free.at.x, free.status, iterations + free.iterations
             group = group.at_level_of(z)
+        steps = None if stop_requested(stop) else _without_rate(problem, search, group, z)
+        if steps is not None:
+            absent = np.delete(absent, coordinates.columns.index((RATE, "")))
+            group, minimum = steps
+            coordinates, z, status = group.coordinates, minimum.at.x, minimum.status
+            p, iterations = coordinates.size, iterations + minimum.iterations
         # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
         if stop_requested(stop):
             status = Status.interrupted
@@ -301,7 +310,6 @@ class GroupResult:
         coloured, white, H = (matrix[:p, :p] for matrix in covariances(group, z))
         alone = RecordingsAlone.of(group, z, search, scale_known=coordinates.shows_scale(coloured), stop=stop)
         unit = problem.units[problem.joints.index(coordinates.joints[0])]
-        without_rate = None if stop_requested(stop) else _without_rate(problem, search, group, z)
         return cls(
             name,
             unit,
@@ -314,7 +322,6 @@ class GroupResult:
             white,
             H,
             absent,
-            without_rate,
             alone,
         )
 
@@ -429,8 +436,11 @@ class GroupResult:
             np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", slopes, C, slopes), 0.0))
             for C in (self.total, self.total - self.coloured)
         )
-        following = self.alone.next_std(quantities, values, np.abs(values))
-        following = np.maximum(np.hypot(following, systematic), std)
+        following = np.hypot(self.alone.next_std(quantities, values, np.abs(values)), systematic)
+        if self.between is not None:
+            from_blocks = np.sqrt(std**2 + np.einsum("kp,pq,kq->k", slopes, self.between, slopes))
+            following = np.where(np.isfinite(following), following, from_blocks)
+        following = np.maximum(following, std)
         return [
             Ratio(self.name, name, unit, value, s, s < abs(value), later if np.isfinite(later) else None)
             for (name, unit), value, s, later in zip(
@@ -475,20 +485,24 @@ def cost_with_description(problem: ActuatorProblem, group: GroupProblem, z: Vect
     return 0.5 * (at.stride * float(r @ r) + group.correlation * float(priors.sum()))
 
 
-def _without_rate(problem: ActuatorProblem, search: Search, group: GroupProblem, z: Vector) -> Vector | None:
-    """`GroupResult.without_rate`, where the time in which a setpoint moves to a command was not given."""
+def _without_rate(problem: ActuatorProblem, search: Search, group: GroupProblem, z: Vector) -> Fitted | None:
+    """The group whose controllers do not act on the rates of their commands, which they track as steps.
+
+    None where a gain on the rate explains more than chance does, and `BETTER`; where it is not estimated, or the time
+    in which a setpoint moves to a command was given.
+    """
     coordinates, p = group.coordinates, group.coordinates.size
-    first = coordinates.joints[0]
-    name, ramp = "derivative_gain", problem.held_actuator(first).ramp
-    if name not in coordinates.open or not ramp or problem.setting(problem.held, "ramp", first) is not None:
+    first, ramp = coordinates.joints[0], coordinates.ramps[0]
+    if RATE not in coordinates.open or not ramp or problem.setting(problem.held, "ramp", first) is not None:
         return None
-    place = coordinates.columns.index((name, ""))
+    place = coordinates.columns.index((RATE, ""))
     kept = np.delete(np.arange(p), place)
     places = [problem.joints.index(joint) for joint in coordinates.joints]
     commands = (motion.commands[k] for motion in problem.motions for k in places)
+    open_ = tuple(name for name in coordinates.open if name != RATE)
     trial = replace(
         group,
-        coordinates=replace(coordinates, open=tuple(each for each in coordinates.open if each != name)),
+        coordinates=replace(coordinates, open=open_, ramps=(0.0,) * len(places)),
         strands=tuple(
             replace(strand, setpoint=own.setpoint())
             for strand, own in zip(group.strands, commands, strict=True)
@@ -505,11 +519,10 @@ def _without_rate(problem: ActuatorProblem, search: Search, group: GroupProblem,
             theta[columns.index((parameter, ""))] += change
     begin = np.concatenate([np.delete(coordinates.from_natural(theta), place), z[p:]])
     dense = trial.dense()
-    _, found = search.refine(trial, np.clip(begin, dense.lower, dense.upper))
-    if not found.at.cost < (1 + BETTER) * group.dense().at(z).cost:
-        return None
-    other = np.insert(found.at.x[: p - 1], place, 0.0)
-    return other - z[:p]
+    trial, found = search.refine(trial, np.clip(begin, dense.lower, dense.upper))
+    trial = trial.at_level_of(found.at.x)
+    close = found.at.cost < (1 + BETTER) * group.dense().at(z).cost
+    return (trial, found) if close or excess(trial, found.at.x, group, z) <= 0 else None
 
 
 def size_of(group: GroupProblem, name: str, value: float) -> float:

@@ -176,8 +176,8 @@ def _actuators(
     by_joint: dict[str, Actuator] = {}
     for coordinates, z in ((group.coordinates, z) for group, z in found):
         theta = coordinates.natural(z[: coordinates.size]).tolist()
-        for joint in coordinates.joints:
-            own: dict[str, Any] = {
+        for joint, ramp in zip(coordinates.joints, coordinates.ramps, strict=True):
+            own: dict[str, Any] = {"ramp": ramp} | {
                 name: value
                 for (name, owner), value in zip(coordinates.columns, theta, strict=True)
                 if owner in ("", joint)
@@ -221,12 +221,13 @@ def _estimate(
         for actuator in _actuators(problem, found)
     )
     errors = _errors(problem, results, actuators)
-    if (total := errors.of_coordinates) is not None:
-        edges = np.cumsum([0, *(len(each.x) for each in results)])
-        results = [
-            replace(each, total=total[first:last, first:last])
-            for each, (first, last) in zip(results, pairwise(edges), strict=True)
-        ]
+    edges = np.cumsum([0, *(len(each.x) for each in results)])
+    for name, whole in (("total", errors.of_coordinates), ("between", errors.between_blocks_of_coordinates)):
+        if whole is not None:
+            results = [
+                replace(each, **{name: whole[first:last, first:last]})
+                for each, (first, last) in zip(results, pairwise(edges), strict=True)
+            ]
     starts = [_starts(problem, found, k) for k in range(len(motions))]
     simulated = [
         problem.simulate(motion, actuators, start=start, loads=each)[0]
@@ -293,13 +294,7 @@ def _errors(
     problem: ActuatorProblem, results: Sequence[GroupResult], actuators: Sequence[Actuator]
 ) -> ServoErrors:
     """Effects of the estimate of all groups."""
-    ends = np.cumsum([len(each.x) for each in results])
-    changes = {
-        each.name: np.pad(each.without_rate, (end - len(each.x), ends[-1] - end))
-        for each, end in zip(results, ends, strict=True)
-        if each.without_rate is not None
-    }
-    at = SimulatedMotions(problem, tuple((each.group, each.z) for each in results), tuple(actuators), changes)
+    at = SimulatedMotions(problem, tuple((each.group, each.z) for each in results), tuple(actuators))
     slope = linalg.block_diag(*(each.group.coordinates.slope(each.x) for each in results))
     return ServoErrors(at, linalg.block_diag(*(each.coloured for each in results)), slope)
 

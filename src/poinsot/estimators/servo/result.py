@@ -24,8 +24,8 @@ class Ratio:
     Args:
         name: `"coulomb / stiffness"`, `"delay + damping / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
         identifiable: whether the standard deviation is below the value.
-        next_std: half width of the 95 % interval for the next recording, over 1.96; None: fewer than four recordings
-            show it.
+        next_std: half width of the 95 % interval for the next recording, over 1.96: from the differences between four
+            recordings or more that show it, or from blocks of fewer; None: not known.
     """
 
     json_keys: ClassVar = {"std_next_recording": "next_std", "next_std": None}

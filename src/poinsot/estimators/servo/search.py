@@ -68,11 +68,13 @@ class Coordinates:
     Args:
         joints: of the group. open: parameters that are estimated, the same for all.
         held: (n, p) numbers of each joint's rollout, of what is not open.
+        ramps: (n,) times in which setpoints move to commands [s].
     """
 
     joints: tuple[str, ...]
     open: tuple[str, ...]
     held: Matrix
+    ramps: tuple[float, ...]
 
     @cached_property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -457,18 +459,18 @@ def group_problem(
     """The problem of one group; `loads` of every motion, of every joint of the problem; `law` of dry friction."""
     first = joints[0]
     open_ = problem.open_of(first, law)
-    held = np.array([parameter_vector(problem.held_actuator(joint), 0.0, 0.0) for joint in joints])
-    coordinates = Coordinates(tuple(joints), open_, held)
+    actuators = [problem.held_actuator(joint) for joint in joints]
+    held = np.array([parameter_vector(actuator, 0.0, 0.0) for actuator in actuators])
+    coordinates = Coordinates(tuple(joints), open_, held, tuple(actuator.ramp for actuator in actuators))
     strands = []
     for motion, of_motion in zip(motions, loads, strict=True):
         for n, joint in enumerate(joints):
             k = problem.joints.index(joint)
             command = np.ascontiguousarray(motion.command[:, k])
-            ramp = problem.held_actuator(joint).ramp
             strands.append(
                 JointRecording(
                     n, motion.steps, command,
-                    motion.commands[k].setpoint(ramp), of_motion[k],
+                    motion.commands[k].setpoint(coordinates.ramps[n]), of_motion[k],
                     np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
                     float(motion.start_velocity[k]), *_further_channels(problem, motion, joint),
                 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,14 +41,11 @@ class SimulatedMotions:
 
     Args:
         problem: of the estimate. fitted: problem and unknowns of each group of joints. actuators: of `joints`.
-        without_rate: group -> change (P,) of the coordinates of all groups to an estimate that explains the recordings
-            as well, whose controller does not act on the rate of its command.
     """
 
     problem: ActuatorProblem
     fitted: tuple[tuple[GroupProblem, Vector], ...]
     actuators: tuple[Actuator, ...] = ()
-    without_rate: Mapping[str, Vector] = field(default_factory=dict)
 
     @cached_property
     def numbers(self) -> list[int]:
