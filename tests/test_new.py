@@ -10,6 +10,7 @@ import pinocchio as pin
 import polars as pl
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.signal import savgol_filter
 
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.clocks import Clock, clock_unit, find_clocks
@@ -529,8 +530,48 @@ def test_a_damaged_file_of_arrays(name, tmp_path):
 
 def test_a_log_without_a_header(tmp_path):
     (tmp_path / "log.csv").write_text("0,1,2\n0.1,2,3\n")
-    with pytest.raises(PoinsotError, match="no header"):
+    with pytest.raises(PoinsotError, match=r"has no header.*name the columns in a first line"):
         start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+
+
+def computed(table):
+    """(T, 3) torques of the example's description in rigid motion, as a controller computes them; and its speeds."""
+    robot, step = load_robot(ARM), 1 / 250
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    v, a = (savgol_filter(q, 31, 3, deriv=k, delta=step, axis=0) for k in (1, 2))
+    data = robot.model.createData()
+    return np.array(
+        [pin.rnea(robot.model, data, *x) for x in zip(robot.configurations(q), v, a, strict=True)]
+    ), v
+
+
+@pytest.mark.parametrize("headers", ["none", "numbers", "letters"])
+@pytest.mark.parametrize("order", ["speeds", "no speeds", "computed first"])
+def test_columns_that_nothing_names(headers, order, table, tmp_path):
+    """Speeds are the derivative of positions; torques agree with the description, and measured ones have friction."""
+    torque, speed = computed(table)
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    measured = np.column_stack([table[f"tau{k}"].to_numpy() for k in (1, 2, 3)])
+    blocks = {
+        "speeds": [q, speed, measured], "no speeds": [q, measured], "computed first": [torque, q, speed, measured],
+    }[order]  # fmt: skip
+    columns = np.column_stack([np.arange(2500) / 250, *blocks])
+    names = ["t", *(f"{letter}{k}" for letter, _ in zip("ABCD", blocks, strict=False) for k in (1, 2, 3))]
+    if headers == "letters":
+        robot = {"A": "x", "B": "y", "C": "z", "D": "w"}
+        names = ["t", *(f"drive {name[1]} {robot[name[0]]}" for name in names[1:])]
+    frame = pl.DataFrame(dict(zip(names, columns.T, strict=True)))
+    frame.write_csv(tmp_path / "log.csv", include_header=headers != "none")
+    start = start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+    names = [str(k) for k in range(len(names))] if headers == "none" else names
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    first = 1 if order != "computed first" else 4
+    assert recording["position"]["columns"] == names[first : first + 3]
+    assert recording["torque"]["columns"] == names[-3:]
+    assert "as it agrees with the description" in start.text
+    if headers == "none" and order == "speeds":
+        (tmp_path / "job.toml").write_text(start.text)
+        assert identify(Project.load(tmp_path / "job.toml")).trust.name == "trusted"
 
 
 def test_a_quadruped_with_an_imu(tmp_path):

@@ -67,12 +67,14 @@ def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str
 
 class EffortAgreement(NamedTuple):
     """Of an effort with the torque of the description, beside friction and an offset. `correlation`: between both.
-    `factor`: their ratio. `friction_work`: sum over samples of the power of friction.
+    `factor`: their ratio. `friction_work`: sum over samples of the power of friction. `friction_share`: its part of the
+    power of the effort, without signs.
     """
 
     correlation: float
     factor: float
     friction_work: float
+    friction_share: float
 
     @property
     def agrees(self) -> bool:
@@ -83,8 +85,8 @@ class EffortAgreement(NamedTuple):
 def agreements(
     robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
 ) -> dict[str, EffortAgreement]:
-    """Joint -> `EffortAgreement` of its effort (T,); arguments as of `gains_energy`. None of joints or motions that are too
-    short or that do not move.
+    """Joint -> agreement of its effort (T,) with the description; arguments as of `gains_energy`. None of motions that
+    are too short, and of joints that do not move.
     """
     if (parts := _torques(robot, q, step_s)) is None:
         return {}
@@ -100,7 +102,11 @@ def agreements(
             factor = float(x @ y / (x @ x))
             rest = effort - factor * (inertial + gravity)[:, k]
             friction = N[:, :2] @ np.linalg.lstsq(N, rest, rcond=None)[0][:2]
-            found[joint] = EffortAgreement(float(x @ y / size), factor, float(friction @ v[:, k]))
+            work = float(friction @ v[:, k])
+            whole = float(np.abs(effort) @ np.abs(v[:, k]))
+            found[joint] = EffortAgreement(
+                float(x @ y / size), factor, work, abs(work) / whole if whole else 0.0
+            )
     return found
 
 

@@ -98,19 +98,19 @@ def _fits_register(x: Samples) -> bool:
     return bool(len(x) and np.all(x == np.rint(x)) and x.min() >= 0 and x.max() < REGISTER)
 
 
-def error_codes(columns: Sequence[Samples]) -> tuple[float, ...]:
+def error_codes(columns: Sequence[Samples], fewest: int = 1) -> tuple[float, ...]:
     """Numbers that stand for errors in columns of one quantity: a few samples that jump there from one reading and back
     to the next have them more often than all others do. Frequent ones are found first, since they hide the size of the
-    usual steps, and neighbours of two errors look like one.
+    usual steps, and neighbours of two errors look like one. `fewest`: samples of a number, in the second search.
     """
     codes: set[float] = set()
-    for quantile, fewest in ((FREQUENT, 2), (QUANTILE, 1)):
+    for quantile, least in ((FREQUENT, 2), (QUANTILE, fewest)):
         counts: dict[float, int] = {}
         for x in columns:
             for code, number in _jumps_there_and_back(x, codes, quantile).items():
                 counts[code] = counts.get(code, 0) + number
         total = {code: sum(np.count_nonzero(x == code) for x in columns) for code in counts}
-        new = {code for code, n in counts.items() if n >= fewest and 2 * n > total[code]}
+        new = {code for code, n in counts.items() if n >= least and 2 * n > total[code]}
         codes |= new if len(new) <= MOST_CODES else set()
     return tuple(sorted(codes))
 

@@ -106,15 +106,17 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     first = rows.index(True) if True in rows else 0
     named = [k for k in range(first) if len(_header(lines[k], delimiter)) == width]
     if first == 0 and rows[:1] == [True] and all(map(_is_number, _cells(lines[0], delimiter, comma))):
-        raise UnreadableFile(
-            f"{path} has no header, its first line is all numbers: name its columns in a first line"
-        )
+        names = [str(k) for k in range(width)]
+        keys: dict[str, Any] = {"header": False} | ({"delimiter": delimiter} if delimiter != usual else {})
+        content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
+        content["source"] = keys | ({"decimal_comma": True} if comma else {})
+        return content, "\n".join([path.name, *names])
     if True not in rows or not named:
         raise UnreadableFile(f"{path} is no table of numbers below a line with the names of their columns")
     header = next(k for k in named if named[-1] - k == len(named) - 1 - named.index(k))
     cells = _header(lines[header], delimiter)
     _refuse_repeated(path, cells)
-    keys: dict[str, Any] = {"delimiter": delimiter} if delimiter != usual else {}
+    keys = {"delimiter": delimiter} if delimiter != usual else {}
     keys |= ({"skip_lines": header} if header else {}) | ({"decimal_comma": True} if comma else {})
     samples = [_split(line, delimiter) for line, is_row in zip(lines, rows, strict=True) if is_row]
     counts = [max(len(_items(row[k])) for row in samples) for k in range(width)]
@@ -123,7 +125,7 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
         for cell, count in zip(cells, counts, strict=True)
         for name in ([f"{cell}[{k}]" for k in range(count)] if count else [cell])
     ]
-    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
+    content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
     if first > header + 1:  # a line of units below the names
         units = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
         content["units"] = {name: units[name if name in units else name.rpartition("[")[0]] for name in names}
@@ -336,6 +338,8 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
 
 
 def _place(source: Source, name: str | int, cells: Sequence[str]) -> int | None:
+    if isinstance(name, str) and not source.header and name.isdecimal():
+        name = int(name)
     if isinstance(name, int):
         return name if 0 <= name < len(cells) else None
     if source.header and name.strip() in cells:

@@ -44,6 +44,7 @@ from ..inspection.readings import (
     rate_ratio,
 )
 from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
+from ..inspection.unnamed_columns import match_numbers
 from ..io.readers import find_reader, is_known, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
@@ -426,11 +427,18 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
     links = [link for links in robot.links.values() for link in links]
     unused: dict[str, str] = {}
+    by_numbers = _unnamed(robot, path, columns, reading, rate_hz, links)
     while True:  # without the columns whose numbers are no readings of their channel
         known = [column for column in columns if column not in unused]
         matched = [_with_unit(each, units) for each in match_log(path, known, robot.joints, links)]
+        matched += [each for each in by_numbers if each.column in known]
         read = [each.column for each in matched if each.quantity == "position"]
         if not read:
+            if not reading.get("header", True):
+                raise InvalidProject(
+                    f"{path} has no header, and its numbers do not say which column is which: name the columns in a "
+                    f"first line, as in time,q1,tau1 ({len(columns)} names)"
+                )
             raise InvalidProject(
                 f"{path}: no column is named like the position of a joint of {robot.name}; it has "
                 f'{listing(columns)}: name them "position.{robot.joints[0]}", or "q1" and so on'
@@ -491,6 +499,41 @@ def is_command_file(path: Path, columns: Sequence[str]) -> bool:
     """Whether the name of a file says that its columns were commanded, and no header does."""
     of_columns = Label(word for column in columns for word in words_of(column))
     return not COMMAND_FILES.isdisjoint(words_of(path.stem)) and COMMANDS.isdisjoint(of_columns)
+
+
+def _unnamed(
+    robot: Articulated,
+    path: Path,
+    columns: Sequence[str],
+    reading: Mapping[str, Any],
+    rate_hz: float | None,
+    frames: Sequence[str],
+) -> list[ColumnGuess]:
+    """Guesses of columns by their numbers, where headers name no position, or neither an effort nor a command; none if
+    the base moves, or joints depend on each other.
+    """
+    named = match_log(path, columns, robot.joints, frames)
+    located = tuple(each.column for each in named if each.quantity == "position")
+    others = {each.quantity for each in named} & {*EFFORTS, "position_command", CONTACT, *FRAME_QUANTITIES}
+    if others or robot.floating_base or robot.closure is not None or placeholders(robot.inertials).any():
+        return []
+    if located and [each.owner for each in named if each.quantity == "position"] != [*robot.joints]:
+        return []
+    used = {each.column for each in named if each.quantity != "position"}
+    clocks = {column for clock in find_clocks(columns) for column in clock.columns}
+    guesses = [ColumnGuess(name, f"column.{name}", "") for name in columns if name not in used | clocks]
+    try:
+        (clock, unit, _), table = read_with_clock(path, guesses, columns, reading, rate_hz, {})
+        ticks = np.arange(2.0) if clock is None else clock.ticks(table)
+    except PoinsotError:  # a column of text, or no clock, which the reading of named columns will say
+        return []
+    step_s = 1 / rate_hz if rate_hz else find_unit(unit).factor * float(np.median(np.diff(ticks)))
+    numbers = {
+        each.column: table[each.column]
+        for each in guesses
+        if clock is None or each.column not in clock.columns
+    }
+    return match_numbers(robot, numbers, robot.joints, located, step_s) if step_s > 0 else []
 
 
 def match_log(
@@ -578,7 +621,10 @@ def read_with_clock(
     }
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
-    clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    unmatched = [each for each in columns if each not in {guess.column for guess in matched}]
+    clocks = find_clocks(unmatched)
+    if not reading.get("header", True):
+        clocks = _increasing_columns(log, unmatched or columns, reading)
     measured = [guess.column for guess in matched if guess.quantity == "position"] or [
         guess.column for guess in matched
     ]
@@ -613,6 +659,13 @@ def read_with_clock(
     if best is not None:
         return best[1:]
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
+
+
+def _increasing_columns(log: Path, columns: Sequence[str], reading: Mapping[str, Any]) -> list[Clock]:
+    """The columns of a table without a header that only increase."""
+    source = Source(log, {name: (name, "1") for name in columns}, **reading)
+    table = find_reader(log).read_columns(source)
+    return [Clock(name) for name in columns if (np.diff(table[name]) > 0).all()]
 
 
 def _useless(
@@ -674,7 +727,8 @@ def _repairs(
         columns: dict[str | int, np.ndarray] = {
             each.column: values[each.column] for each in matched if each.quantity == quantity
         }
-        codes = {*error_codes(list(columns.values()))}
+        # a position cannot jump, and an effort can
+        codes = {*error_codes(list(columns.values()), fewest=1 if quantity == "position" else 2)}
         for code, rows in failed.items():  # a message that failed as a whole
             same = np.any([x == code for x in columns.values()], axis=0)
             codes |= {code} if same.any() and not np.any(same & ~rows) else set()
