@@ -584,6 +584,29 @@ def test_a_quadruped_with_an_imu(tmp_path):
     assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_a_quadruped_with_an_imu_and_without_efforts(poinsot, force, tmp_path):
+    folder = ROOT / "examples/quadruped"
+    table = pl.read_csv(folder / "four_steps.csv")
+    table = table.select([name for name in table.columns if not name.startswith("tau")])
+    if force:  # of feet that carry a few times 10 N
+        feet = [name for name in table.columns if name.endswith("contact")]
+        table = table.with_columns(pl.col(name) * 50.0 for name in feet).rename(
+            {name: name.replace("contact", "fz") for name in feet}
+        )
+    table.write_csv(tmp_path / "log.csv")
+    job = tmp_path / "job.toml"
+    code, out, err = poinsot(
+        "new", folder / "quadruped.urdf", tmp_path / "log.csv", "-o", job, "--rate-hz", "100", "-y"
+    )
+    assert (code, err) == (0, "") and f"poinsot track {job}" in out
+    content = tomllib.loads(job.read_text())
+    assert content["method"]["name"] == "leg-odometry" and content["recordings"][0]["gyro"]["frame"] == "imu"
+    assert ("closes_above" in content["contacts"]) == force
+    code, out, err = poinsot("track", job)
+    assert code == 0 and "position.x" in out
+
+
 def test_angles_of_a_robot_that_motors_drive(begin):
     t = np.arange(400) / 100
     with pytest.raises(PoinsotError, match="gains energy, so its motors drive it: add columns with torques"):

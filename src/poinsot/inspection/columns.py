@@ -45,6 +45,8 @@ COMMANDS, COMMANDED_EFFORTS, COMMAND_FILES, MEASURED, OTHER, BY_LEG = (
     Label(LISTED[group].split())
     for group in ("commands", "commanded_efforts", "command_files", "measured", "other", "by_leg")
 )
+SIDES = {"left": "l", "right": "r"}
+"""Words of sides, and as names of links shorten them."""
 LEGS: list[str] = LISTED["legs"].split()
 
 
@@ -165,7 +167,8 @@ def _guess_channel(column: str, quantity: str, label: Label, frames: Sequence[st
     """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:
-        fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
+        sides = Label(SIDES.get(word, word) for word in label - {"foot"})
+        fitting = [frame for frame, words in of_frames.items() if sides <= words or label - {"foot"} <= words]
         feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
         return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
     ends = FRAME_QUANTITIES[quantity].ends

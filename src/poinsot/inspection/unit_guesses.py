@@ -8,7 +8,7 @@ quantiles, since single samples may be errors of a bus:
     torque          its size by twice the limit
     gyro            its norm by 35 rad/s, beyond most sensors' range
     accelerometer   the median of its norm, which is gravity at rest and near it on average, within a factor of 3
-    contact         its size by 1
+    contact         its size by 1, unless it is a force
 
 Angles that jump by a turn of a unit, and stay within one, are in this unit, whatever their size.
 
@@ -122,7 +122,7 @@ def guess_units(
             candidates += _ticks(group)
         worst = [
             max(
-                (_implausibility(robot, quantity, interval_s, owner, unit.converted(x)), owner)
+                (_implausibility(robot, quantity, interval_s, owner, unit.converted(x), unit.unit), owner)
                 for owner, x in sizes.items()
             )
             for unit in candidates
@@ -181,8 +181,10 @@ def _wrapped(
     return None
 
 
-def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
-    """Implausibility of a channel in SI units, as defined at the top of this file."""
+def _implausibility(
+    robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray, unit: str
+) -> float:
+    """Implausibility of a channel in SI units, as defined at the top of this file. `unit`: of the channel."""
     known = np.abs(x[np.isfinite(x)])
     peak = float(np.quantile(known, SIZE)) if len(known) else 0.0
     k = robot.joints.index(owner) if owner in robot.joints else 0
@@ -205,4 +207,4 @@ def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner:
     if quantity == "accelerometer":
         ratio = max(float(np.median(known)) / STANDARD_GRAVITY, 1e-9) if len(known) else 1.0
         return max(ratio, 1 / ratio) / 3
-    return {"gyro": peak / 35.0, CONTACT: peak}.get(quantity, 0.0)
+    return {"gyro": peak / 35.0, CONTACT: peak if unit == "1" else 0.0}.get(quantity, 0.0)

@@ -90,6 +90,8 @@ def start_project(
             )
     else:
         alone = []
+    sensed = any(names & FRAME_QUANTITIES.keys() for names in quantities)
+    described = load_robot(robot, floating_base=True) if sensed else described
     episodes = [
         (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
@@ -106,8 +108,8 @@ def start_project(
         )
         for k, log in enumerate(readings)
     ]
-    floating, still = _base_moves(robot, readings)
-    described = load_robot(robot, floating_base=floating)
+    floating, still = _base_moves(described, readings)
+    described = load_robot(robot) if sensed and not floating else described
     readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
@@ -164,12 +166,12 @@ def start_project(
     return begun(draft.parts, name, draft.text(), guesses)
 
 
-def _base_moves(robot: Path, logs: Sequence[LogReading]) -> tuple[bool, str]:
+def _base_moves(robot: Articulated, logs: Sequence[LogReading]) -> tuple[bool, str]:
     """Whether sensors of the base say that it moves; and why they do not, if there are some."""
     sensed = [x for log in logs for x in log.base_sensors.values()]
     if not sensed:
         return False, ""
-    if load_robot(robot, floating_base=True).inertials[0][0] <= 0:
+    if robot.inertials[0][0] <= 0:
         return False, "the base has no mass, so it is fixed"
     return (False, "the base does not move: it reads noise") if all(map(is_noise, sensed)) else (True, "")
 
@@ -201,11 +203,12 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
+    units = {channel.partition(".")[0]: unit.unit for channel, unit in log.units.items()}
     if (q := log.positions(robot, log.units)) is None:
-        return LogContents(robot, owners, noise)
+        return LogContents(robot, owners, noise, units=units)
     q = q[np.isfinite(q).all(axis=1)]
     driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s))
+    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s), units)
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:
