@@ -62,6 +62,8 @@ a sum of T squares is about 1 / sqrt(T) of it.
 """
 CLEARLY_BETTER = 4.0
 """Ratio of unexplained variances from which a unit is better than another."""
+FOLLOWS = 0.9
+"""Least correlation of a position with a command that it follows."""
 WRONG_RATE = 0.25
 """Relative difference of a velocity from the derivative of its position, from which its unit is another."""
 SAME_RATE = 0.02
@@ -327,27 +329,24 @@ def _command_units(
         return {}
     si = find_unit(units[next(iter(pairs))].unit).si
 
-    def error(unit: UnitGuess | None) -> float:
-        """Median of the distances from commands in this unit, or in the unit of positions."""
-        return float(
-            np.median(
-                [
-                    np.nanmedian(
-                        np.abs(
-                            (unit or units[name]).converted(read[name])
-                            - units[position].converted(read[position])
-                        )
-                    )
-                    for name, position in pairs.items()
-                ]
-            )
-        )
+    def slope(unit: UnitGuess | None) -> float:
+        """Median of the slopes of positions over commands in this unit, or in the unit of positions; of those that
+        follow them.
+        """
+        slopes = []
+        for name, position in pairs.items():
+            x = (unit or units[name]).converted(read[name])
+            y = units[position].converted(read[position])
+            known = np.isfinite(x) & np.isfinite(y)
+            (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
+            if abs(xy) > FOLLOWS * np.sqrt(xx * yy):
+                slopes.append(xy / xx)
+        return float(np.median(slopes)) if slopes else 1.0
 
-    errors = {unit: error(unit) for unit in CANDIDATES.get(f"position {si}", ())}
-    unit = min(errors, key=errors.__getitem__, default=None)
-    if unit is None or errors[unit] * CLEARLY_BETTER > error(None):
+    if abs(slope(None) - 1) < WRONG_RATE:
         return {}
-    return dict.fromkeys(pairs, unit._replace(reason="positions then follow them"))
+    follow = [unit for unit in CANDIDATES.get(f"position {si}", ()) if abs(slope(unit) - 1) < WRONG_RATE]
+    return dict.fromkeys(pairs, follow[0]._replace(reason="positions then follow them")) if follow else {}
 
 
 def _velocity_units(
