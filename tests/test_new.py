@@ -6,9 +6,11 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import polars as pl
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.signal import savgol_filter
 
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.clocks import Clock, clock_unit, find_clocks
@@ -334,7 +336,7 @@ def test_torques_of_the_load_are_negated(begin, table):
     columns = {name: -table[name] if name.startswith("tau") else table[name] for name in table.columns}
     content, start = begin(columns, rate_hz=250)
     assert content["recordings"][0]["torque"]["scale"] == -1
-    assert any("torques oppose the description's" in str(guess) for guess in start.guesses)
+    assert any("efforts oppose the description's" in str(guess) for guess in start.guesses)
     content, _ = begin(table, rate_hz=250)
     assert "scale" not in content["recordings"][0]["torque"]
 
@@ -461,6 +463,46 @@ def test_the_folder_of_a_lerobot_data_set(tmp_path):
     assert of_joints(recording, "position_command")["elbow"] == "/0/action/elbow.pos"
 
 
+@pytest.mark.parametrize("names", ["k{}", "main_{}", "motor_{}"])
+@pytest.mark.parametrize("kind", ["v2.1", "v3.0"])
+def test_names_of_lerobot(names, kind, tmp_path):
+    """Below a name of their group, without their quantity, and with a word before each."""
+    number = "episode" if kind == "v2.1" else "file"
+    path = f"data/{{{number}_index:03d}}.parquet"
+    labels = (
+        range(1, 4) if "motor" in names else [each.title() if names[0] == "k" else each for each in JOINTS]
+    )
+    positions = np.degrees(np.sin(np.outer(np.arange(300) / 50, [1, 2, 3])))
+    frames = {"action": positions + 1, "observation.state": positions}
+    feature = {"dtype": "float32", "shape": [3], "names": {"motors": [names.format(each) for each in labels]}}
+    description = {
+        "codebase_version": kind,
+        "total_episodes": 1,
+        "chunks_size": 1000,
+        "fps": 50,
+        "data_path": path,
+    }
+    description["features"] = dict.fromkeys(frames, feature) | {
+        "timestamp": {"dtype": "float32", "shape": [1], "names": None}
+    }
+    for folder in ("set/meta/episodes/chunk-000", "set/data"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "set/meta/info.json").write_text(json.dumps(description))
+    pl.DataFrame(
+        {"episode_index": [0], "data/chunk_index": [0], "data/file_index": [0], "length": [300]}
+    ).write_parquet(tmp_path / "set/meta/episodes/chunk-000/file-000.parquet")
+    rows = {name: x.tolist() for name, x in frames.items()} | {"timestamp": np.arange(300) / 50}
+    rows |= {"episode_index": np.zeros(300, int), "frame_index": np.arange(300)}
+    pl.DataFrame(rows).write_parquet(tmp_path / "set/data/000.parquet")
+    (recording,) = tomllib.loads(start_project(ARM, tmp_path / "set", tmp_path / "job.toml").text)[
+        "recordings"
+    ]
+    for quantity, feature in (("position", "observation.state"), ("position_command", "action")):
+        assert of_joints(recording, quantity) == {
+            joint: f"/0/{feature}/{names.format(label)}" for joint, label in zip(JOINTS, labels, strict=True)
+        }
+
+
 REFUSED = {
     "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is named like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
@@ -488,8 +530,48 @@ def test_a_damaged_file_of_arrays(name, tmp_path):
 
 def test_a_log_without_a_header(tmp_path):
     (tmp_path / "log.csv").write_text("0,1,2\n0.1,2,3\n")
-    with pytest.raises(PoinsotError, match="no header"):
+    with pytest.raises(PoinsotError, match=r"has no header.*name the columns in a first line"):
         start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+
+
+def computed(table):
+    """(T, 3) torques of the example's description in rigid motion, as a controller computes them; and its speeds."""
+    robot, step = load_robot(ARM), 1 / 250
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    v, a = (savgol_filter(q, 31, 3, deriv=k, delta=step, axis=0) for k in (1, 2))
+    data = robot.model.createData()
+    return np.array(
+        [pin.rnea(robot.model, data, *x) for x in zip(robot.configurations(q), v, a, strict=True)]
+    ), v
+
+
+@pytest.mark.parametrize("headers", ["none", "numbers", "letters"])
+@pytest.mark.parametrize("order", ["speeds", "no speeds", "computed first"])
+def test_columns_that_nothing_names(headers, order, table, tmp_path):
+    """Speeds are the derivative of positions; torques agree with the description, and measured ones have friction."""
+    torque, speed = computed(table)
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    measured = np.column_stack([table[f"tau{k}"].to_numpy() for k in (1, 2, 3)])
+    blocks = {
+        "speeds": [q, speed, measured], "no speeds": [q, measured], "computed first": [torque, q, speed, measured],
+    }[order]  # fmt: skip
+    columns = np.column_stack([np.arange(2500) / 250, *blocks])
+    names = ["t", *(f"{letter}{k}" for letter, _ in zip("ABCD", blocks, strict=False) for k in (1, 2, 3))]
+    if headers == "letters":
+        robot = {"A": "x", "B": "y", "C": "z", "D": "w"}
+        names = ["t", *(f"drive {name[1]} {robot[name[0]]}" for name in names[1:])]
+    frame = pl.DataFrame(dict(zip(names, columns.T, strict=True)))
+    frame.write_csv(tmp_path / "log.csv", include_header=headers != "none")
+    start = start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+    names = [str(k) for k in range(len(names))] if headers == "none" else names
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    first = 1 if order != "computed first" else 4
+    assert recording["position"]["columns"] == names[first : first + 3]
+    assert recording["torque"]["columns"] == names[-3:]
+    assert "as it agrees with the description" in start.text
+    if headers == "none" and order == "speeds":
+        (tmp_path / "job.toml").write_text(start.text)
+        assert identify(Project.load(tmp_path / "job.toml")).trust.name == "trusted"
 
 
 def test_a_quadruped_with_an_imu(tmp_path):
@@ -500,6 +582,29 @@ def test_a_quadruped_with_an_imu(tmp_path):
     assert content["method"]["bodies"] == ["trunk"] and content["recordings"][0]["gyro"]["frame"] == "imu"
     assert content["contacts"]["points"] == ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
     assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_quadruped_with_an_imu_and_without_efforts(poinsot, force, tmp_path):
+    folder = ROOT / "examples/quadruped"
+    table = pl.read_csv(folder / "four_steps.csv")
+    table = table.select([name for name in table.columns if not name.startswith("tau")])
+    if force:  # of feet that carry a few times 10 N
+        feet = [name for name in table.columns if name.endswith("contact")]
+        table = table.with_columns(pl.col(name) * 50.0 for name in feet).rename(
+            {name: name.replace("contact", "fz") for name in feet}
+        )
+    table.write_csv(tmp_path / "log.csv")
+    job = tmp_path / "job.toml"
+    code, out, err = poinsot(
+        "new", folder / "quadruped.urdf", tmp_path / "log.csv", "-o", job, "--rate-hz", "100", "-y"
+    )
+    assert (code, err) == (0, "") and f"poinsot track {job}" in out
+    content = tomllib.loads(job.read_text())
+    assert content["method"]["name"] == "leg-odometry" and content["recordings"][0]["gyro"]["frame"] == "imu"
+    assert ("closes_above" in content["contacts"]) == force
+    code, out, err = poinsot("track", job)
+    assert code == 0 and "position.x" in out
 
 
 def test_angles_of_a_robot_that_motors_drive(begin):
@@ -913,6 +1018,177 @@ def test_files_that_do_not_belong_together(tmp_path, table):
     (tmp_path / "more.csv").write_text(states.read_text())
     with pytest.raises(PoinsotError, match="do not belong to"):
         start_project(ARM, [states, tmp_path / "more.csv", efforts], tmp_path / "job.toml", 250)
+
+
+@pytest.mark.parametrize("quantity", ["tau", "i"])
+def test_efforts_of_one_motor_that_turns_the_other_way(begin, table, quantity):
+    columns = {f"{quantity}{k}": (-1 if k == 2 else 1) * table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+    content, start = begin({f"q{k}": table[f"q{k}"] for k in (1, 2, 3)} | columns | CLOCK)
+    effort = content["recordings"][0]["torque" if quantity == "tau" else "current"]
+    assert effort["scale"] == [1, -1, 1] and "efforts of shoulder oppose" in start.text
+
+
+def test_angles_of_joints_without_limits(begin, table, tmp_path):
+    """Nothing is implausible; efforts agree with the description in one unit."""
+    robot = tmp_path / "free.urdf"
+    text = re.sub(r"<limit[^>]*/>", "", ARM.read_text()).replace('"revolute"', '"continuous"')
+    robot.write_text(text)
+    arm = load_robot(ARM)
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    data = arm.model.createData()
+    weights = np.array(
+        [pin.computeGeneralizedGravity(arm.model, data, each) for each in arm.configurations(q)]
+    )
+    noise = 0.1 * np.random.default_rng(5).standard_normal(q.shape)
+    for factor, unit in ((180 / np.pi, "deg"), (1.0, "rad")):
+        columns = {"time": np.arange(2500) / 25} | {f"q{k + 1}": factor * q[:, k] for k in range(3)}
+        columns |= {f"tau{k + 1}": (weights + noise)[:, k] for k in range(3)}
+        content, start = begin(columns, robot=robot)
+        assert content["recordings"][0]["position"]["unit"] == unit, start.text
+
+
+def test_a_jump_by_a_turn_names_the_unit(begin, table):
+    """Beyond the description's range because of another zero; in degrees it would be a motion of a few."""
+    columns = arm_columns(table)
+    columns["q3"] = (columns["q3"] + 2.6 + np.pi) % (2 * np.pi) - np.pi
+    position = begin(columns)[0]["recordings"][0]["position"]
+    assert position["unit"] == "rad" and position["wraps"] == pytest.approx(2 * np.pi)
+
+
+@pytest.mark.parametrize(
+    ("factor", "unit"),
+    [(1.0, "rad/s"), (180 / np.pi, "deg/s"), (30 / np.pi, "rpm"), (12.0, None), (-1, None)],
+)
+def test_units_of_velocities_are_those_of_the_derivative(begin, pendulum, factor, unit):
+    t = np.arange(300) / 100
+    swing = solve_ivp(
+        lambda _, x: [x[1], (-9.81 * 0.3 * np.sin(x[0]) - 0.02 * x[1]) / 0.14],
+        (0, 3), [1.5, 0], t_eval=t, rtol=1e-9, atol=1e-9,
+    ).y  # fmt: skip
+    noise = 3e-3 * np.random.default_rng(1).standard_normal(300)
+    content, start = begin(
+        {"time": t, "pivot_pos": swing[0], "pivot_vel": factor * (swing[1] + noise)}, robot=pendulum
+    )
+    (recording,) = content["recordings"]
+    assert recording.get("velocity", {}).get("unit") == unit
+    assert unit or "times the derivative" in said(start, "pivot_vel")
+
+
+def test_measured_efforts_before_computed_ones(begin, table):
+    columns = arm_columns(table)
+    efforts = {f"target_moment_{k}": columns.pop(f"tau{k}") for k in (1, 2, 3)}
+    efforts |= {f"actual_current_{k}": efforts[f"target_moment_{k}"] / 9 for k in (1, 2, 3)}
+    content, start = begin(columns | efforts)
+    (recording,) = content["recordings"]
+    assert "current" in recording and "torque" not in recording
+    assert said(start, "target_moment_2") == "commanded or computed, and actual_current_2 is measured"
+
+
+def test_a_command_that_is_no_torque_is_a_voltage(begin, table):
+    columns = arm_columns(table)
+    columns |= {f"effort_command_{k}": columns.pop(f"tau{k}") / 12 for k in (1, 2, 3)}
+    content, start = begin(columns)
+    assert "voltage" in content["recordings"][0] and "0.08" in said(start, "effort_command_2")
+
+
+@pytest.mark.parametrize("base", ["without mass", "at rest", "moving"])
+def test_whether_a_base_moves(base, begin, table, tmp_path):
+    text = ARM.read_text()
+    if base != "without mass":
+        inertial = (
+            '<inertial><mass value="9"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        )
+        text = text.replace('<link name="base"/>', f'<link name="base">{inertial}</link>')
+    (tmp_path / "robot.urdf").write_text(text)
+    noise = 0.01 * np.random.default_rng(3).standard_normal((6, 2500))
+    noise += 0.0 if base == "at rest" else np.sin(np.arange(2500) / 40)
+    sensors = {
+        f"imu_{name}_{axis}": noise[3 * j + k]
+        for j, name in enumerate(("gyro", "acc"))
+        for k, axis in enumerate("xyz")
+    }
+    sensors["imu_acc_z"] = sensors["imu_acc_z"] + 9.81
+    content, start = begin(arm_columns(table) | sensors, robot=tmp_path / "robot.urdf")
+    assert ("floating_base" in content["robot"]) == (base == "moving")
+    assert start.method == ("optimal-estimation" if base == "moving" else "least-squares")
+    assert base == "moving" or said(start, "imu_gyro_x").startswith("the base ")
+
+
+def test_errors_of_a_bus_that_hide_each_other(begin, table):
+    """More than one sample in a hundred, some of them beside each other, and all columns at once."""
+    columns = arm_columns(table)
+    rows = np.random.default_rng(2).choice(2500, 40, replace=False)
+    rows[:3] = 100, 102, 103
+    for name in columns:
+        if name != "time":
+            columns[name] = np.where(np.isin(np.arange(2500), rows), 0.0, columns[name])
+    content, _ = begin(columns)
+    assert content["recordings"][0]["position"]["missing"] == [0.0]
+
+
+def test_readings_that_are_held_after_others_are_missing(begin, table):
+    """Zeros before the first reading, and then readings that are logged four times each."""
+    columns = arm_columns(table)
+    for name in columns:
+        if name != "time":
+            x = columns[name][4 * (np.arange(2500) // 4)]
+            columns[name] = np.where(np.arange(2500) < 40, 0.0, x)
+    (recording,) = begin(columns)[0]["recordings"]
+    assert recording["every"] == 4 and recording["rows"][0] == 40
+
+
+def test_registers_of_which_one_never_changes_its_sign(begin, table):
+    columns = arm_columns(table)
+    currents = np.column_stack([columns.pop(f"tau{k}") for k in (1, 2, 3)])
+    currents[:, 1] += 1 - currents[:, 1].min()
+    counts = np.rint(20 * currents).astype(int) % 65536
+    content, _ = begin(columns | {f"current{k + 1}": counts[:, k] for k in range(3)})
+    assert content["recordings"][0]["current"]["wraps"] == 65536
+
+
+def test_a_file_of_commands_beside_one_of_states(tmp_path, table):
+    columns = arm_columns(table)
+    states = {name: x for name, x in columns.items() if not name.startswith("tau")}
+    pl.DataFrame(states).write_csv(tmp_path / "joint_states.csv")
+    pl.DataFrame(states | {"time": states["time"] + 0.002}).write_csv(tmp_path / "joint_commands.csv")
+    logs = [tmp_path / "joint_states.csv", tmp_path / "joint_commands.csv"]
+    start = start_project(ARM, logs, tmp_path / "job.toml")
+    first, second = tomllib.loads(start.text)["recordings"][0]["files"]
+    assert "position" in first and second["position_command"]["columns"] == ["q1", "q2", "q3"]
+
+
+def test_commands_in_another_unit_than_positions(begin):
+    t = np.arange(2000) / 100
+    swing = 0.8 * np.sin(np.outer(t, [1.0, 1.3, 1.7]))
+    columns = {"t": t} | {f"pos_{each}": np.degrees(swing[:, k]) for k, each in enumerate(JOINTS)}
+    columns |= {f"cmd_{each}": swing[:, k] + 0.03 * np.cos(t) for k, each in enumerate(JOINTS)}
+    (recording,) = begin(columns)[0]["recordings"]
+    assert recording["position"]["unit"] == "deg" and recording["position_command"]["unit"] == "rad"
+
+
+def test_a_german_table_of_excel(tmp_path, table):
+    """Words and decimal commas of German, in the encoding of Windows."""
+    names = [
+        "Zeit in s",
+        *(f"Gelenkwinkel {k} (°)" for k in (1, 2, 3)),
+        *(f"Drehmoment {k} (Nm)" for k in (1, 2, 3)),
+    ]
+    columns = [np.arange(2500) / 250, *(table[name].to_numpy() for name in table.columns)]
+    rows = "\n".join(";".join(f"{x:.9g}" for x in row) for row in np.column_stack(columns))
+    text = ";".join(names) + "\n" + rows.replace(".", ",")
+    (tmp_path / "log.csv").write_bytes(text.encode("cp1252"))
+    (tmp_path / "job.toml").write_text(start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml").text)
+    assert identify(Project.load(tmp_path / "job.toml")).trust.name == "trusted"
+
+
+def test_a_folder_with_one_log(tmp_path, table):
+    (tmp_path / "run").mkdir()
+    pl.DataFrame(arm_columns(table)).write_csv(tmp_path / "run/a.csv")
+    start = start_project(ARM, tmp_path / "run", tmp_path / "job.toml")
+    assert tomllib.loads(start.text)["recordings"][0]["path"] == "run/a.csv"
+    (tmp_path / "run/b.csv").write_text("q1\n1\n")
+    with pytest.raises(PoinsotError, match=r"is a folder that holds a\.csv, b\.csv: name a file"):
+        start_project(ARM, tmp_path / "run", tmp_path / "job.toml")
 
 
 def test_no_unit_is_read_from_masses_that_are_placeholders(begin, table, tmp_path):

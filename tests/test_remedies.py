@@ -2,16 +2,21 @@
 finding then is gone, and the parameters are those of a project without the defect.
 """
 
+import ast
 import re
 import tomllib
 from copy import deepcopy
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
+import poinsot
+from poinsot.diagnosis import causes
 from poinsot.project import Project, identify
+from poinsot.project.methods import find_method, method_names
 from poinsot.project.settings import Settings
 
 ARM = Path(__file__).resolve().parents[1] / "examples/arm"
@@ -124,6 +129,13 @@ DEFECTS = {
         "wrapped-angles",
         lambda c, f: changed_log(c, f, lambda x: x | {"q3": (x["q3"] - np.median(x["q3"])) % 360 + np.median(x["q3"])}),
     ),
+    "gear applied twice": (
+        "reduction", lambda c, f: c["drive"].update(side="motor", reduction=[50.0, 50.0, 50.0]),
+    ),
+    "a sensor that falls out": (
+        "dropped-torque",
+        lambda c, f: changed_log(c, f, lambda x: x | {"tau2": np.where(np.arange(2500) > 1900, 0.0, x["tau2"])}),
+    ),
     "friction without offset": (
         "missing-term",
         lambda c, f: (
@@ -131,6 +143,25 @@ DEFECTS = {
         ),
     ),
 }  # fmt: skip
+
+
+ELSEWHERE = {
+    "position-outliers": "test_remedies.py::test_the_lines_for_errors_of_a_bus",
+    "stale-samples": "test_new.py::test_readings_that_are_logged_several_times",
+    "contact-schedule": "estimators/shooting/test_contact_events.py::test_events_20_ms_off_are_found_and_corrected",
+    "exact-gains": "estimators/linear/payload/test_trust.py::test_gains_that_count_as_exact_are_a_warning",
+    "assumed-noise": "test_optimal_estimation_rotors.py::test_process_noise_is_estimated_wherever_its_search_begins",
+    "stated-noise": "test_optimal_estimation_rotors.py::test_process_noise_is_estimated_wherever_its_search_begins",
+}
+"""Causes with a line that another test writes -> this test."""
+NOT_TRIED = {
+    "torque-offset": "between recordings: tests/diagnosis/test_recordings.py",
+    "friction-drift": "a law of warming friction needs a temperature, which the recording lacks",
+    "lost-samples": "time stamps were not recorded",
+    "described-masses": "the key selects how the prior is weighed, which tests of the semidefinite method compare",
+    "undetermined-mass": "the same",
+}
+"""Causes with a line that no test can write here -> why."""
 
 
 OTHERS = {
@@ -158,6 +189,23 @@ def test_the_lines_of_a_remedy_remove_its_finding(case, right, tmp_path):
             assert abs(value - expected[name][0]) < 4 * np.hypot(std, expected[name][1]), name
 
 
+def test_the_lines_for_errors_of_a_bus(right, tmp_path):
+    """The number that stands for errors is the reader's to see."""
+    content = deepcopy(right[0])
+    is_error = np.arange(2500) % 400 == 399
+    changed_log(content, tmp_path, lambda x: x | {"q2": np.where(is_error, 180.0, x["q2"])})
+    (finding,) = (each for each in run(content, tmp_path).findings if each.cause == "position-outliers")
+    keys = ("missing = [it]", 'invalid = "mask" in [[recordings]]', "resample_hz in [preprocessing]")
+    assert all(key in finding.remedy for key in keys), finding.remedy
+    first(content)["position"]["missing"] = [180.0]
+    first(content)["invalid"] = "mask"
+    content["preprocessing"]["resample_hz"] = 250.0
+    again = run(content, tmp_path)
+    assert "position-outliers" not in [each.cause for each in again.findings]
+    value, std = right[1]["mx2r"]
+    assert abs(again["mx2r"] - value) < 4 * std
+
+
 def test_the_lines_of_an_inspection_remove_its_findings(right, tmp_path):
     """Columns that `poinsot new` has named: a joint that stands still is held, and a dead torque was not measured."""
     for column, cause, place in (("q1", "no-motion", "locked"), ("tau3", "dropped-torque", "not_measured")):
@@ -179,3 +227,107 @@ def test_the_lines_of_an_inspection_remove_its_findings(right, tmp_path):
             first(content)["torque"] |= {"columns": ["tau1", "tau2"], "joints": JOINTS[:2], place: value}
         assert cause not in [each.cause for each in inspected(content)]
         run(content, tmp_path)
+
+
+# ----------------------------------------------------------------------------------------------------- keys in messages
+
+SOURCE = Path(poinsot.__file__).parent
+KEY = re.compile(r"(?<![\w.`(=/{-])([a-z]\w*) = (?!\d+,\n)")
+IN_TABLE = re.compile(r"\b([a-z]\w*) = [^\n;]{1,50}? in \[+([a-z]\w*)\]+")
+OF_PARAMETERS = {"stiffness", "derivative_gain", "coulomb", "armature", "ramp", "nominal_voltage"}
+"""Names of parameters, which are keys of [held] and [priors]."""
+OF_VALUES = {"values", "unit"}
+"""Keys of a value with a unit."""
+FREE = {"held", "priors"}
+"""Tables whose keys are names of parameters."""
+
+
+def keys_of(table):
+    """Keys of a table of settings and of those in it."""
+    keys, seen = set(), set()
+
+    def add(kind):
+        if kind in seen:
+            return
+        seen.add(kind)
+        for name, field in getattr(kind, "model_fields", {}).items():
+            keys.update({name, field.alias or name})
+            add_all(field.annotation)
+
+    def add_all(annotation):
+        add(annotation) if hasattr(annotation, "model_fields") else [*map(add_all, get_args(annotation))]
+
+    add_all(table)
+    return keys
+
+
+METHOD_KEYS = set().union(*(keys_of(find_method(name)) for name in method_names()))
+
+
+def messages():
+    """File and text of each string of the source but docstrings, also of f-strings, with 0 in place of their values."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bodies = [
+            node.body
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        ]
+        expressions = {id(line.value) for body in bodies for line in body if isinstance(line, ast.Expr)}
+        parts = {
+            id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+        }
+        for node in ast.walk(tree):
+            if id(node) in expressions | parts:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                yield (
+                    path,
+                    "".join(
+                        getattr(part, "value", "") if isinstance(part, ast.Constant) else "0"
+                        for part in node.values
+                    ),
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path, node.value
+
+
+def is_prose(text):
+    """Whether it is a sentence with a line of a project file, and not code or a formula."""
+    return (
+        re.search(r"\b([Ww]rite|[Ss]et|give|[Gg]ive|[Cc]orrect|[Hh]old|or) (\S+ ){0,4}?\w+ = ", text)
+        is not None
+    )
+
+
+def test_keys_that_messages_propose_exist():
+    """In a project file, and in the table that the message names."""
+    known = keys_of(Settings) | METHOD_KEYS | OF_PARAMETERS | OF_VALUES
+    tables = {name: keys_of(field.annotation) for name, field in Settings.model_fields.items()}
+    tables |= {"method": METHOD_KEYS}
+    count = 0
+    for path, text in messages():
+        if not is_prose(text):
+            continue
+        for key in KEY.findall(text):
+            count += 1
+            assert key in known, (path.relative_to(SOURCE), text)
+        for key, table in IN_TABLE.findall(text):
+            if table not in FREE:
+                assert table in tables and key in tables[table] | OF_VALUES, (
+                    path.relative_to(SOURCE),
+                    table,
+                    text,
+                )
+    assert count > 40  # the search still finds them
+
+
+def test_each_cause_with_a_line_is_tried_or_listed():
+    tried = {cause for cause, _ in DEFECTS.values()} | {"no-motion"}
+    proposing = {cause.name for cause in causes() if KEY.search(cause.advice)}
+    assert proposing <= tried | ELSEWHERE.keys() | NOT_TRIED.keys(), (
+        proposing - tried - ELSEWHERE.keys() - NOT_TRIED.keys()
+    )
+    for place in ELSEWHERE.values():
+        name, _, test = place.partition("::")
+        assert f"def {test}(" in (Path(__file__).parent / name).read_text(encoding="utf-8"), place

@@ -114,3 +114,10 @@ def test_the_command_line(poinsot, tmp_path):
     assert code == 2 and "give all logs without --validation" in err
     code, _, err = poinsot("new", FRAMES, "-o", tmp_path / "other.toml")
     assert code == 2 and "of a thrown body, --shape and no robot" in err
+
+
+def test_a_shape_that_does_not_exist(tmp_path):
+    with pytest.raises(
+        InvalidProject, match="'box' is no outline of a body that is thrown in a plane; known are 'ellipse'"
+    ):
+        start_throw("box", {}, [tmp_path / "log.csv"], tmp_path / "job.toml")

@@ -58,6 +58,8 @@ def new(
     with shell.running(None, None, json) as say:
         from ..io.sources import matching_files
         from ..io.writing import check_apart, write_text
+        from ..project.methods import find_method
+        from ..project.methods.base import OnlineMethod
 
         if out.exists() and not force:
             raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
@@ -84,7 +86,8 @@ def new(
             typer.echo(table(start.guesses))
         if asks and not typer.confirm(f"write {out}?", default=True):
             raise typer.Exit(shell.stop("nothing was written", shell.INTERRUPTED))
-        lines = f"\nNext: poinsot inspect {out}, or poinsot identify {out} --out results"
+        run = "track" if issubclass(find_method(start.method), OnlineMethod) else "identify"
+        lines = f"\nNext: poinsot inspect {out}, or poinsot {run} {out} --out results"
         files = {out: lambda path: write_text(path, start.text)}
         shell.deliver(content, "", {}, None, json, lambda: typer.echo(lines), files)
 

@@ -14,7 +14,8 @@ from .columns import unit_in_name, words_of
 
 WORDS = frozenset(
     words_of(
-        "time times timestamp timestamps stamp t clock date datetime zeit uhrzeit zeitstempel temps tiempo tempo tijd"
+        "time times timestamp timestamps stamp t ts clock date datetime "
+        "zeit uhrzeit zeitstempel temps tiempo tempo tijd"
     )
 )
 """Words of a clock's header, in a few languages of loggers."""

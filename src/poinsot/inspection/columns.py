@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -41,9 +41,12 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED, OTHER, BY_LEG = (
-    Label(LISTED[group].split()) for group in ("commands", "measured", "other", "by_leg")
+COMMANDS, COMMANDED_EFFORTS, COMMAND_FILES, MEASURED, OTHER, BY_LEG = (
+    Label(LISTED[group].split())
+    for group in ("commands", "commanded_efforts", "command_files", "measured", "other", "by_leg")
 )
+SIDES = {"left": "l", "right": "r"}
+"""Words of sides, and as names of links shorten them."""
 LEGS: list[str] = LISTED["legs"].split()
 
 
@@ -66,6 +69,11 @@ class ColumnGuess:
     def owner(self) -> str:
         """Its joint, or its frame and end."""
         return self.channel.partition(".")[2]
+
+    @property
+    def is_command(self) -> bool:
+        """Whether its header says that it was commanded or computed, and not measured."""
+        return not (COMMANDS | COMMANDED_EFFORTS).isdisjoint(words_of(self.column))
 
     def assigned_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
         """The same column, assigned to the other joint of a pair."""
@@ -101,7 +109,7 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
     if any(not BY_LEG.isdisjoint(words_of(column)) for column in units):
         joints = sorted(joints, key=lambda joint: LEGS.index(joint[:2]) if joint[:2] in LEGS else len(LEGS))
-    first = 0 if any("0" in label for group in labels.values() for label in group.values()) else 1
+    first = min(map(_first_number, labels.values()), default=1)
     # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
         (commanded, quantity), given = kind, labels[kind]
@@ -122,6 +130,12 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
             guess = ColumnGuess(column, f"{quantity or 'position'}.{joint}", reason, units[column])
             guesses.setdefault(guess.channel, guess)
     return sorted(guesses.values(), key=lambda guess: columns.index(guess.column))
+
+
+def _first_number(group: Mapping[str, Label]) -> int:
+    """0 if a label that tells columns apart is 0, else 1."""
+    common = Label.intersection(*group.values()) if len(group) > 1 else Label()
+    return 0 if any("0" in label - common for label in group.values()) else 1
 
 
 def _find_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -153,7 +167,8 @@ def _guess_channel(column: str, quantity: str, label: Label, frames: Sequence[st
     """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:
-        fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
+        sides = Label(SIDES.get(word, word) for word in label - {"foot"})
+        fitting = [frame for frame, words in of_frames.items() if sides <= words or label - {"foot"} <= words]
         feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
         return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
     ends = FRAME_QUANTITIES[quantity].ends

@@ -15,6 +15,7 @@ independent, and the motor supplies their sum.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import savgol_filter
@@ -64,35 +65,70 @@ def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str
     )
 
 
-def effort_factor(
-    robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
-) -> float | None:
-    """Ratio of efforts (joint -> (T,)) to the torque of the description, the median of the joints in which both agree;
-    None: they agree in none. Friction and offsets are estimated beside the ratio.
+class EffortAgreement(NamedTuple):
+    """Of an effort with the torque of the description, beside friction and an offset. `correlation`: between both.
+    `factor`: their ratio. `friction_work`: sum over samples of the power of friction. `friction_share`: its part of the
+    power of the effort, without signs.
+    """
 
-    It is negative if the efforts oppose the description's torque in all these joints and friction does positive work:
-    they are then the torques of the load. A robot that hangs from the ceiling reverses gravity, but not friction.
+    correlation: float
+    factor: float
+    friction_work: float
+    friction_share: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is not friction alone."""
+        return abs(self.correlation) > AGREES
+
+
+def agreements(
+    robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
+) -> dict[str, EffortAgreement]:
+    """Joint -> agreement of its effort (T,) with the description; arguments as of `gains_energy`. None of motions that
+    are too short, and of joints that do not move.
     """
     if (parts := _torques(robot, q, step_s)) is None:
-        return None
+        return {}
     v, inertial, gravity = parts
-    factors, work = [], 0.0
+    found: dict[str, EffortAgreement] = {}
     for joint, effort in efforts.items():
         k = robot.joints.index(joint)
         sign = np.tanh(v[:, k] / (SLOW * np.abs(v[:, k]).max() + np.finfo(float).tiny))
         N = np.column_stack([v[:, k], sign, np.ones(len(v))])
         x, y = (z - N @ np.linalg.lstsq(N, z, rcond=None)[0] for z in ((inertial + gravity)[:, k], effort))
         size = np.sqrt((x @ x) * (y @ y))
-        if size > 0 and abs(x @ y) > AGREES * size:
-            factors.append((x @ y) / (x @ x))
-            friction = (
-                N[:, :2]
-                @ np.linalg.lstsq(N, effort - factors[-1] * (inertial + gravity)[:, k], rcond=None)[0][:2]
+        if size > 0:
+            factor = float(x @ y / (x @ x))
+            rest = effort - factor * (inertial + gravity)[:, k]
+            friction = N[:, :2] @ np.linalg.lstsq(N, rest, rcond=None)[0][:2]
+            work = float(friction @ v[:, k])
+            whole = float(np.abs(effort) @ np.abs(v[:, k]))
+            found[joint] = EffortAgreement(
+                float(x @ y / size), factor, work, abs(work) / whole if whole else 0.0
             )
-            work += float(friction @ v[:, k])
-    if not factors:
-        return None
-    return float(np.median(np.abs(factors))) * (-1.0 if max(factors) < 0 and work < 0 else 1.0)
+    return found
+
+
+def effort_factor(found: Mapping[str, EffortAgreement]) -> float | None:
+    """Size of the ratio of efforts to the torque of the description, the median of the joints in which both agree;
+    None: they agree in none.
+    """
+    agree = [abs(each.factor) for each in found.values() if each.agrees]
+    return float(np.median(agree)) if agree else None
+
+
+def opposed_joints(found: Mapping[str, EffortAgreement]) -> tuple[str, ...]:
+    """Joints whose efforts oppose the description's torque while friction does positive work: the motor turns the other
+    way, or the efforts are those of the load. All joints with an effort where those that agree do so. A robot that
+    hangs from the ceiling reverses gravity, but not friction.
+    """
+    agree = {joint: each for joint, each in found.items() if each.agrees}
+    opposed = tuple(joint for joint, each in agree.items() if each.factor < 0 and each.friction_work < 0)
+    work = sum(each.friction_work for each in agree.values())
+    if agree and work < 0 and all(each.factor < 0 for each in agree.values()):
+        return tuple(found)
+    return opposed
 
 
 def _torques(

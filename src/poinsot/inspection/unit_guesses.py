@@ -3,27 +3,31 @@
 Readings x have one implausibility, the largest of all channels; it is at most 1 where they are plausible. Sizes are
 quantiles, since single samples may be errors of a bus:
 
-    position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
+    position        |x - middle| by half of the joint's range, and its speed by five times the speed limit, or a usual
+                    one of joints without
     torque          its size by twice the limit
     gyro            its norm by 35 rad/s, beyond most sensors' range
     accelerometer   the median of its norm, which is gravity at rest and near it on average, within a factor of 3
-    contact         its size by 1
+    contact         its size by 1, unless it is a force
+
+Angles that jump by a turn of a unit, and stay within one, are in this unit, whatever their size.
 
 Integers may also be ticks of an encoder, 2^k a turn, where 2^k is above all readings: with zero in the middle or at 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..io.units import STANDARD_GRAVITY, convert
+from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.robot.articulated import UNLIMITED, Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT
 from .motion import SPEED_OVER_S
+from .readings import period_of
 
 
 class UnitGuess(NamedTuple):
@@ -43,9 +47,19 @@ class UnitGuess(NamedTuple):
             else f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
         )
 
+    @property
+    def turn(self) -> float:
+        """A turn, in readings of an angle."""
+        return 2 * np.pi / find_unit(self.unit).factor / self.scale
+
     def converted(self, x: np.ndarray) -> np.ndarray:
         """Readings (T,) in SI units."""
         return convert((x - self.zero) * self.scale, self.unit)[0]
+
+
+PLAUSIBLE_NUMBERS, AS_POSITIONS = "the numbers are plausible", "as positions"
+USUAL = (PLAUSIBLE_NUMBERS, AS_POSITIONS)
+"""Beginnings of the reasons of units that nobody doubts."""
 
 
 def _listed(*units: str) -> tuple[UnitGuess, ...]:
@@ -68,8 +82,12 @@ CANDIDATES: Mapping[str, tuple[UnitGuess, ...]] = {
 
 PLAUSIBLE = 1.05
 """Largest implausibility of plausible readings: limits of descriptions are round numbers."""
+USUAL_SPEED = {"rad": 7.0, "m": 1.0}
+"""Speed limit of joints without one, by the SI unit of their positions [rad/s], [m/s]."""
 SIZE = 0.98
 """Quantile of magnitudes that is their size."""
+WHOLE_TURN = 0.9
+"""Least part of a turn by which a reading jumps where it wraps."""
 FEWEST_TICKS, MOST_TICKS = 8, 24
 """Powers of two of the ticks of an encoder in a turn."""
 
@@ -104,21 +122,28 @@ def guess_units(
             candidates += _ticks(group)
         worst = [
             max(
-                (_implausibility(robot, quantity, interval_s, owner, unit.converted(x)), owner)
+                (_implausibility(robot, quantity, interval_s, owner, unit.converted(x), unit.unit), owner)
                 for owner, x in sizes.items()
             )
             for unit in candidates
         ]
         best = next((k for k, (size, _) in enumerate(worst) if size <= PLAUSIBLE), worst.index(min(worst)))
+        wrapped = _wrapped(candidates, group) if (quantity, kind) == ("position", "rad") else None
+        best = best if wrapped is None else candidates.index(wrapped[0])
         unit, (size, owner) = candidates[best], worst[best]
-        reason = "as positions" if candidates == as_positions else "the numbers are plausible"
-        if size > PLAUSIBLE:
+        reason = AS_POSITIONS if candidates == as_positions else PLAUSIBLE_NUMBERS
+        if wrapped is not None:
+            reason = f"{wrapped[1]} jumps by a turn"
+        elif size > PLAUSIBLE:
             reason = f"but {owner} reaches {size:.3g} times the plausible limit: check it"
         elif best:
             reason = (
                 f"in {candidates[0].unit} {worst[0][1]} would be {worst[0][0]:.3g} times the plausible limit"
             )
-            reason = f"integers, and {reason}" if unit.scale != 1 else reason
+            if unit.scale != 1:
+                reason = f"integers, and {reason}"
+            elif unit.unit == "deg":
+                reason = f"{reason}; angles of motors behind gears are too, which drive.side and reduction describe"
         elif len(candidates) > 1:
             reason += f"; it may be {' or '.join(each.text for each in candidates[1:])}"
         if quantity == "position":
@@ -144,8 +169,22 @@ def _ticks(group: Mapping[str, np.ndarray]) -> tuple[UnitGuess, ...]:
     return tuple(UnitGuess("rad", "", 2 * np.pi / 2**k, zero) for zero in zeros) if k <= MOST_TICKS else ()
 
 
-def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
-    """Implausibility of a channel in SI units, as defined at the top of this file."""
+def _wrapped(
+    candidates: Sequence[UnitGuess], group: Mapping[str, np.ndarray]
+) -> tuple[UnitGuess, str] | None:
+    """The unit by whose turn an angle jumps, and the angle's joint."""
+    for unit in candidates:
+        for owner, x in group.items():
+            steps = np.abs(np.diff(x[np.isfinite(x)]))
+            if period_of(x, (unit.turn,)) and np.max(steps, initial=0.0) > WHOLE_TURN * unit.turn:
+                return unit, owner
+    return None
+
+
+def _implausibility(
+    robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray, unit: str
+) -> float:
+    """Implausibility of a channel in SI units, as defined at the top of this file. `unit`: of the channel."""
     known = np.abs(x[np.isfinite(x)])
     peak = float(np.quantile(known, SIZE)) if len(known) else 0.0
     k = robot.joints.index(owner) if owner in robot.joints else 0
@@ -160,11 +199,12 @@ def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner:
         h = max(1, round(SPEED_OVER_S / interval_s))
         steps = np.abs(x[h:] - x[:-h])
         speed = float(np.nanquantile(steps, SIZE)) / (h * interval_s) if np.isfinite(steps).any() else 0.0
-        return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))
+        usual = USUAL_SPEED.get(robot.position_units[robot.actuated[k]], np.inf)
+        return max(reach, speed / (5 * robot.velocity_limits.get(owner, usual)))
     if quantity == "torque":
         limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
         return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0
     if quantity == "accelerometer":
         ratio = max(float(np.median(known)) / STANDARD_GRAVITY, 1e-9) if len(known) else 1.0
         return max(ratio, 1 / ratio) / 3
-    return {"gyro": peak / 35.0, CONTACT: peak}.get(quantity, 0.0)
+    return {"gyro": peak / 35.0, CONTACT: peak if unit == "1" else 0.0}.get(quantity, 0.0)

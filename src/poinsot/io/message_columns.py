@@ -19,6 +19,7 @@ last value of another, and `invalid = "mask"` keeps every row.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -130,7 +131,7 @@ class _TopicCounter:
             return
         self.stamp_ns.append(_stamp(decoded.fields))
         if len(self.log_ns) == 1:
-            self.columns = tuple(places(decoded.fields))
+            self.columns = tuple(_without_points(places(decoded.fields)))
 
     def facts(self, start_ns: int) -> TopicFacts:
         log = np.array(self.log_ns, dtype=np.int64)
@@ -184,6 +185,16 @@ def _places(
             yield from _places(element, at, (*place, k), names)
     elif not isinstance(value, str):
         yield path, place
+
+
+def _without_points(paths: Collection[str]) -> Collection[str]:
+    """The paths of the numbers of a message; those of a trajectory with several points once, as of all points in time.
+    A stream of single points has a new one before the old one is reached.
+    """
+    of_later = re.compile(r"points\[[1-9]\d*\]/")
+    if not any(map(of_later.match, paths)):
+        return paths
+    return [path.replace("points[0]/", "points/", 1) for path in paths if not of_later.match(path)]
 
 
 def _are_names(values: Sequence[Any]) -> bool:

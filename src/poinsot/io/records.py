@@ -21,6 +21,8 @@ from .readers import Reader
 from .sources import Columns, Source, column_not_found
 from .tabular import epoch_seconds
 
+NAMES = ("name", "joint", "motor", "id")
+"""Keys of objects in lists that name them."""
 MAX_BYTES = 1 << 30
 """Maximum size of a file [B]."""
 
@@ -61,6 +63,17 @@ def _numeric(table: pl.DataFrame) -> list[str]:
     ]
 
 
+def _by_name(value: Any) -> Any:
+    """Lists of objects as objects: by their names, or by their numbers where they have none."""
+    if isinstance(value, dict):
+        return {key: _by_name(item) for key, item in value.items()}
+    if not (isinstance(value, list) and value and all(isinstance(item, dict) for item in value)):
+        return value
+    key = next((key for key in NAMES if all(isinstance(item.get(key), str) for item in value)), None)
+    names = [str(k) for k in range(len(value))] if key is None else [item[key] for item in value]
+    return {name: _by_name(item) for name, item in zip(names, value, strict=True)}
+
+
 def _table(path: Path) -> pl.DataFrame:
     """All columns of a file; `UnreadableFile` if it holds no records."""
     if path.stat().st_size > MAX_BYTES:
@@ -74,6 +87,7 @@ def _table(path: Path) -> pl.DataFrame:
         if isinstance(content, dict):  # of lists, or one list of records beside other facts
             records = [x for x in content.values() if isinstance(x, list) and x and isinstance(x[0], dict)]
             content = records[0] if records else pl.DataFrame(content, strict=False).to_dicts()
+        content = [_by_name(record) for record in content]
         table = pl.json_normalize(content, separator=".", infer_schema_length=None, strict=False)
     except (
         OSError,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -85,7 +86,7 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     `Source` that it needs, delimiter and decimal comma.
     """
     _first_line(path, 0)  # refuses what is no text
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with path.open(encoding=_encoding(path), errors="replace", newline="") as file:
         some = islice(iter(lambda: file.readline(LONGEST_LINE), ""), PREAMBLE)
         lines = [line.rstrip("\r\n") for line in some]
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -105,15 +106,17 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     first = rows.index(True) if True in rows else 0
     named = [k for k in range(first) if len(_header(lines[k], delimiter)) == width]
     if first == 0 and rows[:1] == [True] and all(map(_is_number, _cells(lines[0], delimiter, comma))):
-        raise UnreadableFile(
-            f"{path} has no header, its first line is all numbers: name its columns in a first line"
-        )
+        names = [str(k) for k in range(width)]
+        keys: dict[str, Any] = {"header": False} | ({"delimiter": delimiter} if delimiter != usual else {})
+        content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
+        content["source"] = keys | ({"decimal_comma": True} if comma else {})
+        return content, "\n".join([path.name, *names])
     if True not in rows or not named:
         raise UnreadableFile(f"{path} is no table of numbers below a line with the names of their columns")
     header = next(k for k in named if named[-1] - k == len(named) - 1 - named.index(k))
     cells = _header(lines[header], delimiter)
     _refuse_repeated(path, cells)
-    keys: dict[str, Any] = {"delimiter": delimiter} if delimiter != usual else {}
+    keys = {"delimiter": delimiter} if delimiter != usual else {}
     keys |= ({"skip_lines": header} if header else {}) | ({"decimal_comma": True} if comma else {})
     samples = [_split(line, delimiter) for line, is_row in zip(lines, rows, strict=True) if is_row]
     counts = [max(len(_items(row[k])) for row in samples) for k in range(width)]
@@ -122,7 +125,7 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
         for cell, count in zip(cells, counts, strict=True)
         for name in ([f"{cell}[{k}]" for k in range(count)] if count else [cell])
     ]
-    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
+    content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
     if first > header + 1:  # a line of units below the names
         units = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
         content["units"] = {name: units[name if name in units else name.rpartition("[")[0]] for name in names}
@@ -149,7 +152,7 @@ def _cells(line: str, delimiter: str, decimal_comma: bool) -> list[str]:
 
 def _below_header(source: Source, delimiter: str) -> int:
     """Number of lines without any number between the header and the first row, such as a line of units."""
-    with Path(source.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with Path(source.path).open(encoding=_encoding(Path(source.path)), errors="replace", newline="") as file:
         lines = islice(iter(lambda: file.readline(LONGEST_LINE), ""), source.skip_lines + 1, PREAMBLE)
         cells = (_cells(line.strip(), delimiter, source.decimal_comma) for line in lines)
         without = list(takewhile(lambda row: any(row) and not any(map(_is_number, row)), cells))
@@ -178,13 +181,22 @@ def _read(
     # The header is skipped: columns are named by their index here, since empty headers may repeat.
     # All columns are read, since Polars counts the cells of a line only then.
     return pl.read_csv(
-        source.path,
+        _joined_blanks(Path(source.path)) if delimiter == " " else source.path,
+        encoding="utf8" if _encoding(Path(source.path)) == "utf-8-sig" else "utf8-lossy",
         separator=delimiter,
         has_header=False,
         skip_lines=source.skip_lines + source.header,
         schema={str(k): wanted.get(str(k), pl.String) for k in range(width)},
         decimal_comma=source.decimal_comma,
     ).select(list(wanted))
+
+
+def _joined_blanks(path: Path) -> Path | bytes:
+    """The text of a file whose columns are aligned by blanks, with one between two cells; the file if it is so."""
+    text = path.read_bytes()
+    if re.search(rb"^[ \t]|  |[ \t]\r?$", text, re.MULTILINE) is None:
+        return path
+    return b"\n".join(b" ".join(line.split()) for line in text.splitlines())
 
 
 def _numbers(
@@ -237,7 +249,8 @@ def epoch_seconds(cells: pl.Series) -> pl.Series:
     decimal comma, or no separators. What has no time zone is taken as UTC.
     """
     if cells.dtype == pl.String:
-        text = cells.str.replace(r"[ t]", "T").str.replace(",", ".", literal=True)
+        text = cells.str.replace(r"^(\d\d?:\d\d:\d\d)", "1970-01-01T$1")  # a time of day
+        text = text.str.replace(r"[ t]", "T").str.replace(",", ".", literal=True)
         text = text.str.replace(r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", "$1-$2-${3}T$4:$5:")
         text = text.str.replace(r" ?(Z|z|UTC)$", "+00:00").str.replace(r"(T[^+-]*)$", "$1+00:00")
         cells = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="ns", strict=False)
@@ -260,10 +273,21 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
     return UnreadableFile(f"{source.path} cannot be read as CSV: {reason}")
 
 
+def _encoding(path: Path) -> str:
+    """UTF-8, or what Excel writes in Western Europe: numbers are the same in both, and headers have degrees."""
+    with path.open("rb") as file:
+        start = file.read(LONGEST_LINE)
+    try:
+        getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return "utf-8-sig" if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "cp1252"
+    return "utf-8-sig"
+
+
 def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
     try:
         # Excel writes a byte order mark; a binary file may have no line break, hence the longest line
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=_encoding(path), newline="") as file:
             lines = iter(lambda: file.readline(LONGEST_LINE), "")
             line = next(islice(lines, skip_lines, None), "")
     except UnicodeDecodeError:
@@ -279,7 +303,9 @@ def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
 
 def _split(line: str, delimiter: str) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+        blanks = delimiter == " "  # several are one
+        reader = csv.reader([line.strip() if blanks else line], delimiter=delimiter, skipinitialspace=blanks)
+        return [cell.strip() for cell in next(reader, [])]
     except csv.Error:  # a cell of more than 131 072 characters, or a line break of another kind in it
         return [line]
 
@@ -312,6 +338,8 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
 
 
 def _place(source: Source, name: str | int, cells: Sequence[str]) -> int | None:
+    if isinstance(name, str) and not source.header and name.isdecimal():
+        name = int(name)
     if isinstance(name, int):
         return name if 0 <= name < len(cells) else None
     if source.header and name.strip() in cells:

@@ -25,6 +25,8 @@ from ..exceptions import InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
+from ..inspection.readings import is_noise
+from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
@@ -36,7 +38,7 @@ from .methods import find_beginning
 from .methods.base import TEMPLATES, LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-from .starting_log import HELD, LogReading, index_of, match_log, read_companion, read_log
+from .starting_log import HELD, LogReading, index_of, is_command_file, match_log, read_companion, read_log
 
 MOST_EPISODES = 50
 """Maximum number of episodes of a data set that become recordings; the first ones are taken."""
@@ -71,11 +73,12 @@ def start_project(
     lists = [list_columns(path) for path in paths]
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
+    commanded = {path for path, each in zip(paths, lists, strict=True) if is_command_file(path, each.names)}
+    commanded = set() if len(commanded) == len(set(paths)) else commanded
     quantities = [
-        {each.quantity for each in match_log(path, columns.names, described.joints, links)}
+        {each.quantity for each in match_log(path, columns.names, described.joints, links, path in commanded)}
         for path, columns in zip(paths, lists, strict=True)
     ]
-    floating = any(names & FRAME_QUANTITIES.keys() for names in quantities)  # sensors of a moving base
     # files with commands or efforts only belong to one with positions, in the order of both
     alone = [path for path, names in zip(paths, quantities, strict=True) if names and "position" not in names]
     if len(alone) < len(paths):
@@ -88,7 +91,8 @@ def start_project(
             )
     else:
         alone = []
-    described = load_robot(robot, floating_base=floating)
+    sensed = any(names & FRAME_QUANTITIES.keys() for names in quantities)
+    described = load_robot(robot, floating_base=True) if sensed else described
     episodes = [
         (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
@@ -98,10 +102,16 @@ def start_project(
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
     readings = [
         replace(
-            log, companions=tuple(read_companion(described, log, path) for path in alone[k :: len(paths)])
+            log,
+            companions=tuple(
+                read_companion(described, log, path, path in commanded) for path in alone[k :: len(paths)]
+            ),
         )
         for k, log in enumerate(readings)
     ]
+    floating, still = _base_moves(described, readings)
+    described = load_robot(robot) if sensed and not floating else described
+    readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
     if described.floating_base and not floating:
@@ -121,16 +131,16 @@ def start_project(
                 f"{log.path} has no {listing(lacks)}, which {first.path} has: logs of one project have the same "
                 "channels"
             )
-    commanded = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
+    followed = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
     gains = controller_gains(
-        {each: first.fields[each] for each in commanded if each in first.fields}, first.table
+        {each: first.fields[each] for each in followed if each in first.fields}, first.table
     )
     times = first.times
     steady = (
         None if gains.rows is None else times[[gains.rows.start, gains.rows.stop - 1]] - times[first.rows][0]
     )
     content = {
-        "gains": for_all(gains.held, commanded),
+        "gains": for_all(gains.held, followed),
         "steady_s": steady,
         "subject": row.subject,
         "robot": os.path.relpath(robot, job.parent),
@@ -155,6 +165,16 @@ def start_project(
     held_joints = [(joint, "locked", "no column has its position") for joint in locked]
     guesses = [("method", name, beginning.reason), *held_joints, *gains.said]
     return begun(draft.parts, name, draft.text(), guesses)
+
+
+def _base_moves(robot: Articulated, logs: Sequence[LogReading]) -> tuple[bool, str]:
+    """Whether sensors of the base say that it moves; and why they do not, if there are some."""
+    sensed = [x for log in logs for x in log.base_sensors.values()]
+    if not sensed:
+        return False, ""
+    if robot.inertials[0][0] <= 0:
+        return False, "the base has no mass, so it is fixed"
+    return (False, "the base does not move: it reads noise") if all(map(is_noise, sensed)) else (True, "")
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
@@ -182,11 +202,12 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         steps = np.abs(np.diff(x))
         grain = float(np.min(steps[steps > 0], initial=1.0)) / np.sqrt(12)
         noise[quantity] = max(noise.get(quantity, 0.0), white_noise(x, order=4), grain)
+    units = {channel.partition(".")[0]: unit.unit for channel, unit in log.units.items()}
     if (q := log.positions(robot, log.units)) is None:
-        return LogContents(robot, owners, noise)
+        return LogContents(robot, owners, noise, units=units)
     q = q[np.isfinite(q).all(axis=1)]
     driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s))
+    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s), units)
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:
@@ -226,7 +247,7 @@ class DraftPart:
         guesses += self.repairs
         for guess in self.log.guesses:
             unit = self.log.units[guess.channel]
-            doubt = f"; {unit.reason}" if unit.reason.startswith("but ") else ""
+            doubt = f"; {unit.reason}" if unit.reason and not unit.reason.startswith(USUAL) else ""
             guesses.append((guess.column, f"{guess.channel} [{unit.text}]", f"{guess.reason}{doubt}"))
         return guesses
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -15,24 +15,40 @@ from ..arrays import carried_on
 from ..diagnosis.description import placeholders
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
-from ..inspection.columns import ColumnGuess, match_columns, names_quantity
-from ..inspection.energy import MAX_RATIO_ERROR, effort_factor
+from ..inspection.columns import (
+    COMMAND_FILES,
+    COMMANDS,
+    ColumnGuess,
+    Label,
+    match_columns,
+    names_quantity,
+    words_of,
+)
+from ..inspection.energy import (
+    MAX_RATIO_ERROR,
+    EffortAgreement,
+    agreements,
+    effort_factor,
+    opposed_joints,
+)
 from ..inspection.motion import LATE_START_S
 from ..inspection.readings import (
     REGISTER,
+    are_registers,
     error_codes,
     first_reading,
     held_rows,
     is_flag,
-    is_register,
     is_supply,
     period_of,
+    rate_ratio,
 )
 from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
-from ..io.readers import find_reader, list_columns
+from ..inspection.unnamed_columns import match_numbers
+from ..io.readers import find_reader, is_known, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
-from ..io.units import DATES, check_quantity, find_unit
+from ..io.units import DATES, UNITS, check_quantity, find_unit
 from ..models.robot.articulated import Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES
@@ -44,6 +60,15 @@ BETTER = 4.0
 """Standard deviations by which the roughness of a motion must be smaller with a clock than with an earlier one; that of
 a sum of T squares is about 1 / sqrt(T) of it.
 """
+CLEARLY_BETTER = 4.0
+"""Ratio of unexplained variances from which a unit is better than another."""
+FOLLOWS = 0.9
+"""Least correlation of a position with a command that it follows."""
+WRONG_RATE = 0.25
+"""Relative difference of a velocity from the derivative of its position, from which its unit is another."""
+SAME_RATE = 0.02
+"""The same, below which a unit is the right one: a turn per minute is a tenth of 1 rad/s but for 5 %."""
+UNKNOWN_SIZE = "and nothing says that it is in N m: write voltage or current in place of torque if it is one"
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
 
@@ -90,6 +115,23 @@ class LogReading:
         used = tuple(guess for each in self.used if (guess := change(each)) is not None)
         companions = (companion.mapped(change) for companion in self.companions)
         return replace(self, used=used, companions=tuple(each for each in companions if each.used))
+
+    def without(self, reasons: Mapping[str, str]) -> LogReading:
+        """Without the channels of columns; column -> why it is not read."""
+        used = tuple(guess for guess in self.used if guess.column not in reasons)
+        unused = {**self.unused, **{name: why for name, why in reasons.items() if name in self.columns}}
+        companions = tuple(companion.without(reasons) for companion in self.companions)
+        return replace(self, used=used, unused=unused, companions=companions)
+
+    @property
+    def base_sensors(self) -> dict[str, np.ndarray]:
+        """Column -> readings of sensors of a moving base."""
+        return {
+            each.column: file.values[each.column]
+            for file in self.files
+            for each in file.used
+            if each.quantity in FRAME_QUANTITIES
+        }
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -153,15 +195,67 @@ class LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
         named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
-        factor = _torque_factor(robot, self, units)
+        units |= _angle_units(robot, self, units, named)
+        units |= _command_units(self, units, named)
+        found = _agreements(robot, self, units)
+        factor = effort_factor(found)
+        if (asked := self._as_voltages(units, factor, named, known)) is not None:
+            return asked.with_units(robot, known)
         units |= _torque_units(units, factor, named)
+        units |= {
+            each.channel: units[each.channel]._replace(reason=f"but a command, {UNKNOWN_SIZE}")
+            for each in self.guesses
+            if each.quantity == "torque" and each.is_command and not factor and each.unit is None
+        }
+        units, wrong = _velocity_units(self, units)
         units |= {name: unit for name, unit in known.items() if name in units}
-        opposed = factor is not None and factor < 0
-        main, *companions = (file._declared(units, opposed) for file in self.files)
+        opposed = opposed_joints(found)
+        main, *companions = (file._declared(units, opposed) for file in self.without(wrong).files)
         return replace(main, companions=tuple(companions))
 
-    def _declared(self, units: Mapping[str, UnitGuess], opposed: bool) -> LogReading:
-        """The same file with these units, and with angles that are unwrapped; `opposed`: torques are of the load."""
+    def _as_voltages(
+        self,
+        units: Mapping[str, UnitGuess],
+        factor: float | None,
+        named: Mapping[str, str],
+        known: Mapping[str, UnitGuess],
+    ) -> LogReading | None:
+        """With torques as voltages, if they are commands whose size no unit of a torque explains.
+        None: they are torques.
+        """
+        torques = [each for each in self.guesses if each.quantity == "torque"]
+        if known:
+            decided = any(name.startswith("voltage.") for name in known)
+        else:
+            sizes = [
+                abs(np.log((factor or 1.0) * find_unit(u.unit).factor)) for u in CANDIDATES["torque rad"]
+            ]
+            decided = factor is not None and min(sizes) > np.log(MAX_RATIO_ERROR)
+        if (
+            not torques
+            or not decided
+            or any(
+                not each.is_command or each.channel in named or units[each.channel].unit == "N"
+                for each in torques
+            )
+        ):
+            return None
+        asked = (
+            f"{factor:.2g} times what the description's masses ask for" if factor else "as in the first log"
+        )
+        reason = f"a command, {asked}: volts, or A of a current, which both have a gain"
+        return self.mapped(
+            lambda guess: (
+                replace(guess, channel=f"voltage.{guess.owner}", reason=f"{guess.reason}; {reason}")
+                if guess.quantity == "torque"
+                else guess
+            )
+        )
+
+    def _declared(self, units: Mapping[str, UnitGuess], opposed: Collection[str]) -> LogReading:
+        """The same file with these units, and with angles that are unwrapped. `opposed`: joints with efforts of the
+        other sign.
+        """
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
         }
@@ -169,28 +263,131 @@ class LogReading:
             unit = units[each.channel]
             if each.quantity not in ("position", "position_command") or find_unit(unit.unit).si != "rad":
                 continue
-            turn = 2 * np.pi / find_unit(unit.unit).factor / unit.scale
-            if (period := period_of(self.values[each.column], (turn, turn / 2))) is not None:
+            if (period := period_of(self.values[each.column], (unit.turn, unit.turn / 2))) is not None:
                 reason = f"{each.column} jumps by a turn where it wraps: it is unwrapped"
                 wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
                 self.values[each.column] = unwrapped(self.values[each.column], period, True)
-        if opposed and any(each.quantity == "torque" for each in self.used):
-            reason = "torques oppose the description's and drive the friction: they are of the load"
-            wraps.setdefault("torque", {})["scale"] = -1.0, reason
+        for quantity in EFFORTS:
+            signs = [
+                -1.0 if each.owner in opposed else 1.0 for each in self.used if each.quantity == quantity
+            ]
+            if -1.0 in signs:
+                reason = (
+                    "efforts oppose the description's torque and drive the friction, so they are of the load"
+                )
+                scale: Any = -1.0
+                if 1.0 in signs:
+                    reason = f"efforts of {listing(opposed)} oppose the description's torque and drive the friction"
+                    scale = signs
+                wraps.setdefault(quantity, {})["scale"] = scale, reason
         return replace(self, units=units, quantities=wraps)
 
 
-def _torque_factor(robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]) -> float | None:
-    """`effort_factor` of the log's torques in units whose factor is 1; None: nothing can be compared."""
-    torques = {name: x for name, x in log.readings.items() if name.startswith("torque.")}
+def _angle_units(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Angles whose unit no header names, in the unit in which efforts agree with the description's torque; none where
+    they agree in no unit, or in several.
+    """
+    channels = [
+        name for name in units if name.startswith("position.") and find_unit(units[name].unit).si == "rad"
+    ]
+    if not channels or not named.keys().isdisjoint(channels):
+        return {}
+    units_of_angles = dict.fromkeys([units[channels[0]], *CANDIDATES["position rad"]])
+    found = [_agreements(robot, log, {**units, **dict.fromkeys(channels, unit)}) for unit in units_of_angles]
+    joints = [joint for joint in found[0] if any(each[joint].agrees for each in found if joint in each)]
+    if not joints or not all(each.keys() >= {*joints} for each in found):
+        return {}
+    rests = [float(np.mean([1 - each[joint].correlation ** 2 for joint in joints])) for each in found]
+    rest, unit = min(zip(rests, units_of_angles, strict=True), key=lambda fit: fit[0])
+    other = rests[0]
+    if rest * CLEARLY_BETTER > other:
+        return {}
+    reason = f"efforts then agree with the description's torque, but for {100 * rest:.2g} % of their variance"
+    commands = [name for name in units if name.startswith("position_command.")]
+    return dict.fromkeys(
+        (name for name in (*channels, *commands) if units[name].unit == units[channels[0]].unit),
+        unit._replace(reason=f"{reason}; in {units[channels[0]].text} for {100 * other:.2g} %"),
+    )
+
+
+def _command_units(
+    log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Position commands whose unit no header names, in the unit in which positions follow them, where that is another
+    than that of positions.
+    """
+    read = log.readings
+    pairs = {
+        name: f"position.{name.partition('.')[2]}"
+        for name in units
+        if name.startswith("position_command.") and name not in named
+    }
+    pairs = {name: position for name, position in pairs.items() if position in read}
+    if not pairs:
+        return {}
+    si = find_unit(units[next(iter(pairs))].unit).si
+
+    def slope(unit: UnitGuess | None) -> float:
+        """Median of the slopes of positions over commands in this unit, or in the unit of positions; of those that
+        follow them.
+        """
+        slopes = []
+        for name, position in pairs.items():
+            x = (unit or units[name]).converted(read[name])
+            y = units[position].converted(read[position])
+            known = np.isfinite(x) & np.isfinite(y)
+            (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
+            if abs(xy) > FOLLOWS * np.sqrt(xx * yy):
+                slopes.append(xy / xx)
+        return float(np.median(slopes)) if slopes else 1.0
+
+    if abs(slope(None) - 1) < WRONG_RATE:
+        return {}
+    follow = [unit for unit in CANDIDATES.get(f"position {si}", ()) if abs(slope(unit) - 1) < WRONG_RATE]
+    return dict.fromkeys(pairs, follow[0]._replace(reason="positions then follow them")) if follow else {}
+
+
+def _velocity_units(
+    log: LogReading, units: Mapping[str, UnitGuess]
+) -> tuple[dict[str, UnitGuess], dict[str, str]]:
+    """Units in which velocities are the derivatives of positions; and velocity columns that are so in none -> why."""
+    guessed, wrong, read = dict(units), {}, log.readings
+    for each in log.guesses:
+        position = f"position.{each.owner}"
+        if each.quantity != "velocity" or position not in read:
+            continue
+        ratio = rate_ratio(units[position].converted(read[position]), read[each.channel], log.step_s)
+        guess = find_unit(units[each.channel].unit)
+        if ratio is None or abs(ratio * guess.factor - 1) < WRONG_RATE:
+            continue
+        errors = {name: abs(ratio * unit.factor - 1) for name, unit in UNITS.items() if unit.si == guess.si}
+        unit = min(errors, key=errors.__getitem__)
+        if errors[unit] < SAME_RATE:
+            guessed[each.channel] = UnitGuess(unit, "it is then the derivative of the position")
+        else:
+            wrong[each.column] = f"it is {ratio:.3g} times the derivative of the position"
+    return guessed, wrong
+
+
+def _agreements(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess]
+) -> dict[str, EffortAgreement]:
+    """`agreements` of the log's torques in units whose factor is 1, or of its currents or voltages; empty: nothing can
+    be compared.
+    """
+    quantity = next((name for name in EFFORTS if any(each.quantity == name for each in log.guesses)), "")
+    efforts = {
+        name.partition(".")[2]: x
+        for name, x in log.readings.items()
+        if quantity and name.startswith(f"{quantity}.")
+    }
     q = log.positions(robot, units)
-    if not torques or q is None or any(units[name].unit == "N" for name in torques):
-        return None
-    if placeholders(robot.inertials).any():  # nothing can be compared with them
-        return None
-    whole = np.isfinite(np.column_stack([q, *torques.values()])).all(axis=1)
-    efforts = {name.partition(".")[2]: x[whole] for name, x in torques.items()}
-    return effort_factor(robot, q[whole], efforts, log.step_s)
+    if not efforts or q is None or placeholders(robot.inertials).any():
+        return {}
+    whole = np.isfinite(np.column_stack([q, *efforts.values()])).all(axis=1)
+    return agreements(robot, q[whole], {joint: x[whole] for joint, x in efforts.items()}, log.step_s)
 
 
 def _torque_units(
@@ -200,20 +397,26 @@ def _torque_units(
     is not known.
     """
     guessed = [name for name in units if name.startswith("torque.") and name not in named]
-    if factor is None or not guessed:
+    if factor is None or not guessed or any(units[name].unit == "N" for name in guessed):
         return {}
-    sizes = {guess: abs(factor) * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
+    sizes = {guess: factor * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
     best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
     asked = "times what the description's masses ask for"
     if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
-        reason = f"but it is {abs(factor):.2g} {asked}: currents and volts have a gain"
+        reason = f"but it is {factor:.2g} {asked}: currents and volts have a gain"
         return {name: units[name]._replace(reason=reason) for name in guessed}
     return {name: best._replace(reason=f"{sizes[best]:.2g} {asked}") for name in guessed}
 
 
 def index_of(path: Path) -> Path:
-    """The file that describes a folder; the path itself of a file."""
-    return next((path / index for index in INDEXES if (path / index).is_file()), path)
+    """The file that describes a folder, or its only log; the path itself of a file."""
+    found = [path / index for index in INDEXES if (path / index).is_file()]
+    if not found and path.is_dir():
+        found = sorted(each for each in path.iterdir() if each.is_file() and is_known(each))
+        if len(found) != 1:
+            listed = f"holds {listing(each.name for each in found)}" if found else "holds no log"
+            raise InvalidProject(f"{path} is a folder that {listed}: name a file, or several")
+    return found[0] if found else path
 
 
 def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
@@ -223,11 +426,18 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
     links = [link for links in robot.links.values() for link in links]
     unused: dict[str, str] = {}
+    by_numbers = _unnamed(robot, path, columns, reading, rate_hz, links)
     while True:  # without the columns whose numbers are no readings of their channel
         known = [column for column in columns if column not in unused]
         matched = [_with_unit(each, units) for each in match_log(path, known, robot.joints, links)]
+        matched += [each for each in by_numbers if each.column in known]
         read = [each.column for each in matched if each.quantity == "position"]
         if not read:
+            if not reading.get("header", True):
+                raise InvalidProject(
+                    f"{path} has no header, and its numbers do not say which column is which: name the columns in a "
+                    f"first line, as in time,q1,tau1 ({len(columns)} names)"
+                )
             raise InvalidProject(
                 f"{path}: no column is named like the position of a joint of {robot.name}; it has "
                 f'{listing(columns)}: name them "position.{robot.joints[0]}", or "q1" and so on'
@@ -239,9 +449,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         if len(rows) < 2:
             raise InvalidProject(f"{path}: fewer than two rows have a number in the column {read[0]!r}")
         located = [each.owner for each in matched if each.quantity == "position"]
-        useless = {
-            each.column: why for each in matched if (why := _uselessness(each, table[each.column], located))
-        }
+        useless = _useless(matched, table, located)
         if not useless:
             break
         unused |= useless
@@ -261,7 +469,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         reason = f"stamps of {clock.column} are times of arrival, in bursts: at equal intervals the motion is smoother"
         keys["rate_hz"] = rate_hz, _ = float(f"{rate / factor:.5g}"), reason
         clock = None
-    every, first = held_rows(positions[rows]) if len(rows) == total else (1, 0)
+    every, first = held_rows(positions[rows]) if np.ptp(rows) == len(rows) - 1 else (1, 0)
     if every > 1:
         ticks = np.arange(total) / (rate_hz or 1.0) if clock is None else factor * clock.ticks(table)
         hz = 1 / float(np.median(np.diff(ticks[rows])))
@@ -286,24 +494,72 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     )
 
 
-def match_log(
-    path: Path, columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]
+def is_command_file(path: Path, columns: Sequence[str]) -> bool:
+    """Whether the name of a file says that its columns were commanded, and no header does."""
+    of_columns = Label(word for column in columns for word in words_of(column))
+    return not COMMAND_FILES.isdisjoint(words_of(path.stem)) and COMMANDS.isdisjoint(of_columns)
+
+
+def _unnamed(
+    robot: Articulated,
+    path: Path,
+    columns: Sequence[str],
+    reading: Mapping[str, Any],
+    rate_hz: float | None,
+    frames: Sequence[str],
 ) -> list[ColumnGuess]:
-    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does."""
+    """Guesses of columns by their numbers, where headers name no position, or neither an effort nor a command; none if
+    the base moves, or joints depend on each other.
+    """
+    named = match_log(path, columns, robot.joints, frames)
+    located = tuple(each.column for each in named if each.quantity == "position")
+    others = {each.quantity for each in named} & {*EFFORTS, "position_command", CONTACT, *FRAME_QUANTITIES}
+    if others or robot.floating_base or robot.closure is not None or placeholders(robot.inertials).any():
+        return []
+    if located and [each.owner for each in named if each.quantity == "position"] != [*robot.joints]:
+        return []
+    used = {each.column for each in named if each.quantity != "position"}
+    clocks = {column for clock in find_clocks(columns) for column in clock.columns}
+    guesses = [ColumnGuess(name, f"column.{name}", "") for name in columns if name not in used | clocks]
+    try:
+        (clock, unit, _), table = read_with_clock(path, guesses, columns, reading, rate_hz, {})
+        ticks = np.arange(2.0) if clock is None else clock.ticks(table)
+    except PoinsotError:  # a column of text, or no clock, which the reading of named columns will say
+        return []
+    step_s = 1 / rate_hz if rate_hz else find_unit(unit).factor * float(np.median(np.diff(ticks)))
+    numbers = {
+        each.column: table[each.column]
+        for each in guesses
+        if clock is None or each.column not in clock.columns
+    }
+    return match_numbers(robot, numbers, robot.joints, located, step_s) if step_s > 0 else []
+
+
+def match_log(
+    path: Path,
+    columns: Sequence[str],
+    joints: Sequence[str],
+    frames: Sequence[str],
+    commanded: bool = False,
+) -> list[ColumnGuess]:
+    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does; and
+    where it is one of several, and `is_command_file`.
+    """
     matched = match_columns(columns, joints, frames)
-    if any(names_quantity(column) for column in columns) or not names_quantity(path.stem):
+    named = any(names_quantity(column) for column in columns)
+    if not commanded and (named or not names_quantity(path.stem)):
         return matched
     headers = {f"{path.stem}/{column}": column for column in columns if not find_clocks([column])}
     return [replace(each, column=headers[each.column]) for each in match_columns([*headers], joints, frames)]
 
 
-def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReading:
-    """A file of the same recording as `main`, without positions: its values at the rows of that. `PoinsotError` if it
-    has neither a clock nor the same rows.
+def read_companion(robot: Articulated, main: LogReading, path: Path, commanded: bool) -> LogReading:
+    """A file of the same recording as `main`, without positions: its values at the rows of that. `commanded`: as of
+    `match_log`. `PoinsotError` if it has neither a clock nor the same rows.
     """
     columns, reading, units, _ = list_columns(path)
     links = [link for links in robot.links.values() for link in links]
-    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links)]
+    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links, commanded)]
     rate_hz = None if main.clock[0] else main.rate_hz
     (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, {})
     names = [each.column for each in matched]
@@ -328,9 +584,7 @@ def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReadi
             for name in names
         }
     located = [each.owner for each in main.used if each.quantity == "position"]
-    useless = {
-        each.column: why for each in matched if (why := _uselessness(each, values[each.column], located))
-    }
+    useless = _useless(matched, values, located)
     used = tuple(each for each in matched if each.column not in useless)
     missing: frozenset[str | int] = frozenset(commands if clock else ()) | {
         name for name, x in values.items() if not np.isfinite(x).all()
@@ -366,7 +620,10 @@ def read_with_clock(
     }
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
-    clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    unmatched = [each for each in columns if each not in {guess.column for guess in matched}]
+    clocks = find_clocks(unmatched)
+    if not reading.get("header", True):
+        clocks = _increasing_columns(log, unmatched or columns, reading)
     measured = [guess.column for guess in matched if guess.quantity == "position"] or [
         guess.column for guess in matched
     ]
@@ -403,13 +660,37 @@ def read_with_clock(
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
 
 
+def _increasing_columns(log: Path, columns: Sequence[str], reading: Mapping[str, Any]) -> list[Clock]:
+    """The columns of a table without a header that only increase."""
+    source = Source(log, {name: (name, "1") for name in columns}, **reading)
+    table = find_reader(log).read_columns(source)
+    return [Clock(name) for name in columns if (np.diff(table[name]) > 0).all()]
+
+
+def _useless(
+    matched: Sequence[ColumnGuess], table: Mapping[str | int, np.ndarray], located: Sequence[str]
+) -> dict[str, str]:
+    """Column -> why it is not read: its numbers are not of its channel, or a better column has what it says."""
+    reasons = {
+        each.column: why for each in matched if (why := _uselessness(each, table[each.column], located))
+    }
+    efforts = [each for each in matched if each.quantity in EFFORTS and each.column not in reasons]
+    measured = {each.owner: each.column for each in efforts if not each.is_command}
+    return reasons | {
+        each.column: f"commanded or computed, and {measured[each.owner]} is measured"
+        for each in efforts
+        if each.is_command and each.owner in measured
+    }
+
+
 def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> str:
     """Why the numbers of a column are not of its channel; "": they can be."""
     known = x[np.isfinite(x)]
     if not len(known):
         return "it has no number"
     # a command, before which the motor was off: it begins later than one of its own periods
-    begins = len(known) == 1 or np.argmax(np.isfinite(x)) > len(x) / len(known)
+    rows = np.flatnonzero(np.isfinite(x))
+    begins = len(known) == 1 or rows[0] > np.median(np.diff(rows))
     if guess.quantity in EFFORTS and not np.isfinite(x[0]) and (begins or np.ptp(known) > 0):
         return "" if known.any() else "it is 0 throughout"
     if guess.quantity in QUANTITIES and guess.owner not in located:
@@ -445,7 +726,8 @@ def _repairs(
         columns: dict[str | int, np.ndarray] = {
             each.column: values[each.column] for each in matched if each.quantity == quantity
         }
-        codes = {*error_codes(list(columns.values()))}
+        # a position cannot jump, and an effort can
+        codes = {*error_codes(list(columns.values()), fewest=1 if quantity == "position" else 2)}
         for code, rows in failed.items():  # a message that failed as a whole
             same = np.any([x == code for x in columns.values()], axis=0)
             codes |= {code} if same.any() and not np.any(same & ~rows) else set()
@@ -455,7 +737,7 @@ def _repairs(
             if quantity == "position":
                 failed = {code: np.any([x == code for x in columns.values()], axis=0) for code in codes}
             columns = {name: np.where(np.isin(x, [*codes]), np.nan, x) for name, x in columns.items()}
-        if quantity != "position" and all(map(is_register, columns.values())):
+        if quantity != "position" and are_registers([*columns.values()]):
             why = "negative numbers of 16 bits are logged without their sign"
             keys.setdefault(quantity, {})["wraps"] = REGISTER, why
             columns = {name: unwrapped(x, REGISTER, False) for name, x in columns.items()}

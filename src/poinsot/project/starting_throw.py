@@ -56,6 +56,11 @@ def start_throw(
         body = TypeAdapter(BodySettings).validate_python({"shape": shape, **sizes})
     except ValidationError as error:
         first = error.errors()[0]
+        if "expected_tags" in first.get("ctx", {}):
+            raise InvalidProject(
+                f"--shape {shape!r} is no outline of a body that is thrown in a plane; known are "
+                f"{first['ctx']['expected_tags']}"
+            ) from error
         key = ".".join(map(str, first["loc"][1:])) or "shape"
         raise InvalidProject(
             f"--shape {shape}: {key}: {first['msg'].lower()}; sizes are given as in --size radius=0.05, by the keys of "

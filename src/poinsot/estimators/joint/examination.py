@@ -189,7 +189,7 @@ class JointExamination:
                     ERROR,
                     f"{fit.names[k]} is {value:.3g}, and the mechanism's is {described:.3g}: commands and readings "
                     "count in opposite directions.",
-                    "Write sign = -1 for the column of one of them, or reverse the joint's axis.",
+                    "Write scale = -1 beside the columns of one of them, or reverse the joint's axis.",
                     fit.names[k],
                     evidence=1e3,
                 )
@@ -390,7 +390,7 @@ class JointExamination:
             places = np.arange(len(names))
             for k, name in enumerate(names):
                 what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
-                remedy = "Write sign = -1 for its column, or reverse the joint's axis."
+                remedy = "Write scale = -1 beside its column, or reverse the joint's axis."
                 yield "sign", name, what, remedy, part, partial(np.multiply, np.where(places == k, -1.0, 1.0))
             for a, b in combinations(places.tolist(), 2):
                 order = np.where(places == a, b, np.where(places == b, a, places))

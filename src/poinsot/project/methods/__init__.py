@@ -71,6 +71,7 @@ METHODS = MappingProxyType(
             HERE + "leg_odometry:LegOdometryMethod",
             (".estimators.online.leg_odometry:LegOdometry",),
             without=("gravity",),
+            begin=HERE + "leg_odometry:begin_with_feet",
             tables=("contacts", "accuracy"),
             takes=AS_READ,
             floating_base=True,
@@ -197,7 +198,7 @@ def find_beginning(log: LogContents) -> tuple[str, MethodRow, Beginning]:
         )
     if log.has_imu:
         lacks = "an IMU, so its base moves, and no torques, currents or voltages of its joints, which masses need: add "
-        lacks += 'them; [method] name = "leg-odometry" follows the base without them'
+        lacks += 'them; [method] name = "leg-odometry" follows the base without them, if it has contacts of the feet'
     raise InvalidProject(f"the log has {lacks}")
 
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ...exceptions import InvalidProject
-from ...recording import EFFORTS
+from ...io.units import STANDARD_GRAVITY
+from ...recording import CONTACT, EFFORTS
 from ..settings.fields import SettingsTable
 from ..settings.preprocessing import SMOOTHED, MethodInput
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
+CLOSES_ABOVE = 0.1
+"""Part of a robot's weight from which on a foot counts as loaded."""
 OnSample = Callable[[Mapping[str, Any]], None]
 """Called after each sample with the line to publish."""
 
@@ -43,7 +48,7 @@ class LogContents:
     """Channels of a robot in a log, from which a method begins a project. `robot`: joints without position are locked.
     `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
     readings, from differences of samples [SI]. `gains_energy`: whether something unrecorded drives the robot. `free`:
-    joints that move as if no motor acted on them.
+    joints that move as if no motor acted on them. `units`: quantity -> its unit.
     """
 
     robot: Articulated
@@ -51,6 +56,15 @@ class LogContents:
     noise: Mapping[str, float]
     gains_energy: bool = False
     free: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def contacts(self) -> dict[str, Any]:
+        """Feet that have a channel, and the force of one that stands, at least [N]; None of channels of 0 or 1."""
+        weight = float(np.sum(self.robot.inertials[:, 0])) * STANDARD_GRAVITY
+        forces = self.units.get(CONTACT) == "N"
+        above = float(f"{CLOSES_ABOVE * weight:.2g}") if forces else None
+        return {"feet": self.owners.get(CONTACT, ()), "closes_above": above}
 
     @property
     def effort(self) -> str:

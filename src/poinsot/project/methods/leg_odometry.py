@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from ...exceptions import InvalidProject
+from ...recording import CONTACT
 from ..job import stoppable
 from ..settings.fields import refuse
-from .base import OnlineMethod, OnSample, Tracking
+from .base import TEMPLATES, Beginning, LogContents, OnlineMethod, OnSample, Tracking
 from .motion import prepared
 from .optimal_estimation import contacts_of
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from ...estimators.online.leg_odometry import LegOdometryProblem
     from ..job import Job
     from ..settings import Settings
+
+
+def begin_with_feet(log: LogContents) -> Beginning | None:
+    """A log with an IMU and contacts of feet, and no effort, which masses would need."""
+    if log.effort or not log.has_imu or CONTACT not in log.owners:
+        return None
+    values = log.contacts | {"noise": log.noise}
+    reason = "the log has an IMU and contacts, and no effort: it shows how the base moves, and no masses"
+    template = TEMPLATES / "leg-odometry.toml"
+    return Beginning(reason, ("position", "gyro", "accelerometer", CONTACT), template, values)
 
 
 class LegOdometryMethod(OnlineMethod):

@@ -44,7 +44,7 @@ def begin_with_imu(log: LogContents) -> Beginning | None:
         return None
     quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
     noise = {name: std for name, std in log.noise.items() if name in quantities and name != CONTACT}
-    values = {"feet": log.owners.get(CONTACT, ()), "body": log.robot.bodies[0], "noise": noise}
+    values = log.contacts | {"body": log.robot.bodies[0], "noise": noise}
     template = TEMPLATES / "optimal-estimation.toml"
     return Beginning("the log has an IMU, so the base moves", quantities, template, values)
 
