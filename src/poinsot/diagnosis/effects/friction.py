@@ -34,7 +34,7 @@ STRIBECK = 0.1
 """Stribeck's speed, as part of the largest speed."""
 
 NO_GROWTH = 1e-3
-"""Growth of a friction with speed, relative to its mean, below which its law has none."""
+"""Part of friction that grows with speed, relative to all of it, below which its law has none."""
 
 
 def smooth_sign(at: Linearization, k: int, part: int) -> np.ndarray:
@@ -45,13 +45,14 @@ def mean_friction(at: Linearization, k: int) -> float:
     return float(np.mean([np.abs(f[:, k]).mean() for f in at.friction]))
 
 
-def viscous_friction(at: Linearization, k: int) -> float:
-    """Friction at the largest speed beyond dry friction; the mean of all friction where its law does not grow."""
+def mean_viscous_friction(at: Linearization, k: int) -> float:
+    """The part of `mean_friction` that grows with speed; all of it where the law has no such part."""
     u = np.abs(np.concatenate([v[:, k] for v in at.speed])) / at.top_speed[k]
     f = np.abs(np.concatenate([f[:, k] for f in at.friction]))
     moving, mean = u > STRIBECK, mean_friction(at, k)
     slope = float(np.polyfit(u[moving], f[moving], 1)[0]) if np.ptp(u[moving]) > 0 else 0.0
-    return abs(slope) if abs(slope) > NO_GROWTH * mean else mean
+    viscous = abs(slope) * float(u.mean())
+    return min(viscous, mean) if viscous > NO_GROWTH * mean else mean
 
 
 class Warming(Effect):
@@ -96,7 +97,7 @@ class CurvedFriction(Effect):
     def columns(self, at: Linearization) -> Iterator[EffectColumn]:
         percent = at.accuracy.of("friction_curve_percent")
         for k in at.driven:
-            size, growth = mean_friction(at, k), viscous_friction(at, k)
+            size, viscous = mean_friction(at, k), mean_viscous_friction(at, k)
             u = [v[:, k] / at.top_speed[k] for v in at.speed]
             slow = at.own(
                 k,
@@ -105,7 +106,7 @@ class CurvedFriction(Effect):
                     for part, x in enumerate(u)
                 ],
             )
-            curved = at.own(k, [growth * x * np.abs(x) for x in u])
+            curved = at.own(k, [viscous * x * np.abs(x) for x in u])
             yield EffectColumn(self, at.joint(k), percent / 100 * np.stack([slow, curved], axis=2), percent)
 
 
