@@ -40,8 +40,8 @@ class Accuracy:
             torque (rms): cables, counterbalances, gears.
         friction_warming_percent: change of friction during a recording.
         friction_load_percent: friction that grows with the torque that a gear carries.
-        friction_curve_percent: curvature of viscous friction with speed, and rise of dry friction towards standstill
-            (Stribeck).
+        friction_curve_percent: rise of friction towards standstill (Stribeck), relative to its mean, and curvature of
+            viscous friction with speed, relative to its own.
         reversal_ms: friction that follows the direction of motion late: presliding, sticking, backlash.
         recording_gain_percent, recording_offset_percent, recording_zero_deg, recording_delay_ms,
             recording_friction_percent, recording_clock_percent: differences between recordings.

@@ -89,7 +89,7 @@ class LoadFriction(Effect):
 
 
 class CurvedFriction(Effect):
-    """Dry friction that rises towards standstill, and viscous friction that is curved: each relative to itself."""
+    """Friction that rises towards standstill, and viscous friction that is curved: each relative to its mean."""
 
     name, cause, of_model, together = "friction-curve", MISSING, True, True
     sentence = "Friction of {joint} is not viscous and Coulomb: it is off by {size}"
