@@ -50,7 +50,8 @@ def mean_viscous_friction(at: Linearization, k: int) -> float:
     u = np.abs(np.concatenate([v[:, k] for v in at.speed])) / at.top_speed[k]
     f = np.abs(np.concatenate([f[:, k] for f in at.friction]))
     moving, mean = u > STRIBECK, mean_friction(at, k)
-    slope = float(np.polyfit(u[moving], f[moving], 1)[0]) if np.ptp(u[moving]) > 0 else 0.0
+    varies = moving.any() and np.ptp(u[moving]) > 0
+    slope = float(np.polyfit(u[moving], f[moving], 1)[0]) if varies else 0.0
     viscous = abs(slope) * float(u.mean())
     return min(viscous, mean) if viscous > NO_GROWTH * mean else mean
 
