@@ -16,7 +16,7 @@ from ..inspection import Inspection
 from ..inspection.motion import clock_facts, motion_facts, resting_joints
 from ..recording import EFFORTS
 from ..signals.alignment import align
-from ..signals.bandwidth import FilterProposal, propose_filters
+from ..signals.bandwidth import UNATTENUATED, FilterProposal, propose_filters
 from ..signals.resampling import resample
 from ..signals.signals import Signals
 from .recordings import Run
@@ -135,23 +135,32 @@ ENOUGH = 5.0
 
 
 def with_more_rows(
-    asked: SmootherSettings, chosen: SmootherSettings, prepared: Sequence[tuple[Run, Signals]], each: float
+    asked: SmootherSettings,
+    chosen: SmootherSettings,
+    prepared: Sequence[tuple[Run, Signals]],
+    per_parameter: float,
+    each: float,
 ) -> list[tuple[Run, Signals]] | None:
     """Recordings smoothed with higher `"auto"` rates where there are only `each` equations for each parameter and
     effect; None: there are enough.
 
-    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`. Accelerations of noise would bias
-    inertias towards zero, so the smoother's cutoff stays below w_a; torques beyond the motion's band bias nothing.
+    `asked`: settings of the file, `chosen`: with numbers in place of `"auto"`. `per_parameter`: equations for each
+    parameter. Accelerations of noise would bias inertias towards zero, so the smoother's cutoff stays below w_a, and
+    rows below the frequency from which it attenuates positions, unless the parameters themselves need more.
     """
     if each >= ENOUGH or chosen.decimate_hz is None:
         return None
-    rate = min(signals.rate_hz for _, signals in prepared)
+    rate, rows_hz = min(signals.rate_hz for _, signals in prepared), float(chosen.decimate_hz)
     # a tenth more, for edges that are cut
-    rows_hz = round(min(1.1 * ENOUGH / each * float(chosen.decimate_hz), 0.4 * rate), 2)
-    more = {"decimate_hz": rows_hz}
+    least, wanted = (
+        min(1.1 * ENOUGH / equations * rows_hz, 0.4 * rate) for equations in (per_parameter, each)
+    )
+    more = {}
     if getattr(asked, "cutoff_hz", None) == AUTO:
         widest_hz = max(propose(run).widest_hz for run, _ in prepared if run.role == "identification")
-        more["cutoff_hz"] = max(float(chosen.cutoff_hz), min(2 * rows_hz, 0.45 * rate, widest_hz))
+        more["cutoff_hz"] = max(float(chosen.cutoff_hz), min(2 * wanted, 0.45 * rate, widest_hz))
+        wanted = min(wanted, max(least, UNATTENUATED * more["cutoff_hz"], rows_hz))
+    more["decimate_hz"] = round(wanted, 2)
     settings = chosen.model_copy(update=more)
     step = (
         f"{in_words(more)}, for {ENOUGH:g} equations for each parameter and systematic effect, where the motion's "

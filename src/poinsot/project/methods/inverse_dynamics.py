@@ -94,8 +94,8 @@ class LinearMethod(ProjectMethod):
         problem = self._regression(robot, prepared, settings)
         if intervals and getattr(asked, "decimate_hz", None) == AUTO:
             effects = 0 if problem.accuracy.exact else EFFECTS_OF_A_JOINT * len(problem.robot.equations)
-            each = problem.equations / max(len(problem.base) + effects, 1)
-            faster = with_more_rows(asked, preprocessing, prepared, each)
+            each = [problem.equations / max(len(problem.base) + more, 1) for more in (0, effects)]
+            faster = with_more_rows(asked, preprocessing, prepared, *each)
             if faster is not None:
                 prepared = faster
                 problem = self._regression(robot, prepared, settings)
