@@ -301,8 +301,8 @@ class EffectFit:
         """x of the parameters without effects, and H."""
         return self.solve(self.own)
 
-    def covariances(self, columns: np.ndarray, x: Vector, H: Matrix) -> tuple[Matrix, Vector]:
-        """Covariance of x for correlated residuals, and variances from blocks."""
+    def covariances(self, columns: np.ndarray, x: Vector, H: Matrix) -> tuple[Matrix, Matrix]:
+        """Covariances of x for correlated residuals, and from blocks."""
         e = self.residuals(columns, x) / self.sigma
         left = max(1 - self._used(H, columns) / self.y.size, 0.1)
         S, P = np.linalg.inv(H), self.information[columns]
@@ -313,7 +313,7 @@ class EffectFit:
         M = correlated_products(rows, Gamma) * allowance / left
         prior = np.diag(P) + self._relative(columns)
         coloured = S @ (M + prior) @ S
-        return coloured, np.diag(self._jackknife(columns))
+        return coloured, self._jackknife(columns)
 
     def _jackknife(self, columns: np.ndarray) -> Matrix:
         """(k, k) covariance from the change of x when each block is left out (Quenouille 1956, Tukey 1958)."""
@@ -347,13 +347,18 @@ class EffectFit:
     def posterior(self) -> tuple[Vector, Matrix]:
         """(b + K,) variances of parameters and effects, and (b + K, b + K) coloured covariance."""
         coloured, clustered = self.covariances(self.everything, *self.joint)
-        return np.maximum(np.diag(coloured), clustered), coloured
+        return np.maximum(np.diag(coloured), np.diag(clustered)), coloured
+
+    @cached_property
+    def plain_covariances(self) -> tuple[Matrix, Matrix]:
+        """(b, b) `covariances` of the parameters by chance, effects left out."""
+        return self.covariances(self.own, *self.plain)
 
     @cached_property
     def without_effects(self) -> Vector:
         """(b,) variances of the parameters by chance, effects left out."""
-        coloured, clustered = self.covariances(self.own, *self.plain)
-        return np.maximum(np.diag(coloured), clustered)
+        coloured, clustered = self.plain_covariances
+        return np.maximum(np.diag(coloured), np.diag(clustered))
 
     @cached_property
     def variances(self) -> Vector:
@@ -376,7 +381,8 @@ class EffectFit:
     @cached_property
     def between_blocks(self) -> Matrix:
         """(b, b) covariance of the parameters of one more recording as long as these, from blocks that differ."""
-        return np.asarray(len(self.counts) * self._jackknife(self.own) / np.outer(self.norms, self.norms))
+        clustered = self.plain_covariances[1]
+        return np.asarray(len(self.counts) * clustered / np.outer(self.norms, self.norms))
 
     @cached_property
     def covariance(self) -> Matrix:

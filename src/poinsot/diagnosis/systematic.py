@@ -187,7 +187,10 @@ def _noise(problem: InverseDynamics) -> Vector:
 
 def torque_noise(tau: JointSamples) -> Vector:
     """(n,) standard deviation of white noise of torques (T, n), which are NaN where not read."""
-    columns = [column[np.isfinite(column)] for column in tau.T]
+
+    def coarse(x: Vector) -> float:
+        return float(np.linalg.norm(np.diff(x, 3))) / np.sqrt(20 * max(len(x) - 3, 1))
+
+    columns = (column[np.isfinite(column)] for column in tau.T)
     # a coarse resolution repeats most readings
-    coarse = (float(np.linalg.norm(np.diff(x, 3))) / np.sqrt(20 * max(len(x) - 3, 1)) for x in columns)
-    return np.array([white_noise(x) or other for x, other in zip(columns, coarse, strict=True)])
+    return np.array([white_noise(x) or coarse(x) for x in columns])
