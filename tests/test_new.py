@@ -16,6 +16,7 @@ from poinsot.exceptions import PoinsotError
 from poinsot.inspection.clocks import Clock, clock_unit, find_clocks
 from poinsot.inspection.columns import match_columns, unit_in_name
 from poinsot.inspection.energy import gains_energy
+from poinsot.io.units import find_unit
 from poinsot.models.robot.articulated import load_robot
 from poinsot.project import Project, identify
 from poinsot.project.starting import start_project
@@ -939,6 +940,86 @@ def test_of_two_clocks_the_one_with_which_the_motion_is_smoother(begin, table):
     content, start = begin(columns)
     assert content["recordings"][0]["time"]["column"] == "header_stamp"
     assert "smoother than with time" in said(start, "clock")
+
+
+RANGES = {"waist": (-2.1, 2.4), "shoulder": (-1.3, 1.6), "elbow": (-0.2, 1.9)}
+
+
+@pytest.fixture
+def limited(tmp_path):
+    """The arm with limits of its joints."""
+    text = ARM.read_text()
+    for joint, (low, high) in RANGES.items():
+        text = re.sub(
+            rf'(<joint name="{joint}" type=")\w+(".*?)(<limit[^>]*/>)?(\s*</joint>)',
+            rf'\1revolute\2<limit lower="{low}" upper="{high}" effort="50" velocity="10"/>\4',
+            text,
+            flags=re.DOTALL,
+        )
+    path = tmp_path / "limited.urdf"
+    path.write_text(text)
+    return path
+
+
+def servo_log(readings):
+    """A log of position commands whose joints have these readings (T,)."""
+    time = np.arange(len(next(iter(readings.values())))) / 50
+    columns = {"time": time}
+    columns |= {f"command_{joint}": np.roll(x, -2) for joint, x in readings.items()}
+    return columns | {f"position_{joint}": x for joint, x in readings.items()}
+
+
+def swing(joint, ticks, ends=0.9):
+    """Encoder's counts (1500,) of a joint between its limits."""
+    k, (low, high) = [*RANGES].index(joint), RANGES[joint]
+    time = np.arange(1500) / 50
+    q = 0.5 * (low + high) + 0.5 * ends * (high - low) * np.sin((0.9 + 0.3 * k) * time)
+    return np.rint(q / (2 * np.pi / ticks))
+
+
+@pytest.mark.parametrize("in_degrees", [False, True])
+@pytest.mark.parametrize("full", [1.0, 100.0])
+def test_a_gripper_that_reads_a_fraction_of_its_travel(begin, limited, full, in_degrees):
+    ticks, travel = 4096, 1447  # its ends were calibrated to 2.22 rad, and the description says 2.1
+    unit = 360 / ticks if in_degrees else 2 * np.pi / ticks
+    readings = {joint: unit * swing(joint, ticks) for joint in ("waist", "shoulder")}
+    first = round(-0.15 / (2 * np.pi / ticks))
+    readings["elbow"] = full * (swing("elbow", ticks) - first) / travel
+    content, start = begin(servo_log(readings), limited)
+    table = content["recordings"][0]["position"]
+    assert table["joints"] == [*RANGES]
+    scale, zero = (dict(zip(RANGES, table[key], strict=True)) for key in ("scale", "zero"))
+    elbow = zero["elbow"], scale["elbow"]
+    in_unit = find_unit(table["unit"][2] if isinstance(table["unit"], list) else table["unit"]).factor
+    assert scale["waist"] == scale["shoulder"] == 1.0 and zero["waist"] == 0
+    assert elbow[1] * in_unit == pytest.approx(2 * np.pi / ticks * travel / full, rel=1e-5)
+    assert -elbow[0] * elbow[1] * in_unit == pytest.approx(-0.2, abs=1e-5)
+    assert content["recordings"][0]["position_command"]["scale"] == table["scale"]
+    assert "1447 steps make" in start.text or any("1447 steps" in guess["reason"] for guess in start.guesses)
+
+
+def test_joints_that_all_read_fractions_of_their_travels(begin, limited):
+    ticks, readings = 4096, {}
+    for joint, (low, high) in RANGES.items():
+        first, last = (round(1.02 * end / (2 * np.pi / ticks)) for end in (low, high))
+        readings[joint] = 200 * (swing(joint, ticks) - first) / (last - first) - 100
+    content, _ = begin(servo_log(readings), limited)
+    table = content["recordings"][0]["position"]
+    assert table["unit"] == "rad"
+    for k, (low, high) in enumerate(RANGES.values()):
+        assert 200 * table["scale"][k] == pytest.approx(1.02 * (high - low), rel=2e-3)
+        assert -table["zero"][k] * table["scale"][k] == pytest.approx(0.5 * (low + high), abs=1e-4)
+
+
+@pytest.mark.parametrize("gears", [(1, 2.5, 50), (100, 100, 160), (1, 1, 3)])
+def test_encoders_behind_gears_read_no_fractions(begin, limited, gears):
+    readings = {
+        joint: 360 / 4096 / gear * swing(joint, 4096 * gear, 0.7)
+        for joint, gear in zip(RANGES, gears, strict=True)
+    }
+    content, _ = begin(servo_log(readings), limited)
+    table = content["recordings"][0]["position"]
+    assert table["unit"] == "deg" and "scale" not in table
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("N m", 1.0), ("N mm", 1e3), ("N cm", 100.0)])

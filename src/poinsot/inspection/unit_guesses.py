@@ -12,6 +12,9 @@ quantiles, since single samples may be errors of a bus:
 
 Angles that jump by a turn of a unit, and stay within one, are in this unit, whatever their size.
 
+Angles whose resolution is another than that of the other joints' encoders are fractions of the joint's travel
+(`find_fractions`).
+
 Integers may also be ticks of an encoder, 2^k a turn, where 2^k is above all readings: with zero in the middle or at 0.
 """
 
@@ -22,30 +25,35 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..exceptions import listing
 from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.robot.articulated import UNLIMITED, Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT
+from ..statistics import grid_step
 from .motion import SPEED_OVER_S
 from .readings import period_of
 
 
 class UnitGuess(NamedTuple):
-    """The unit of a channel and the reason; the reading (x - zero) scale is in this unit."""
+    """The unit of a channel and the reason; the reading (x - zero) scale is in this unit. `full_travel`: difference of
+    readings at the ends of the joint's travel, if they are fractions of it.
+    """
 
     unit: str
     reason: str = ""
     scale: float = 1.0
     zero: float = 0.0
+    full_travel: float = 0.0
 
     @property
     def text(self) -> str:
         """The unit, and what is done before it applies."""
-        return (
-            self.unit
-            if self.scale == 1
-            else f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
-        )
+        if self.scale == 1:
+            return self.unit
+        if self.full_travel:
+            return f"fraction of travel, {self.full_travel:g} of {self.full_travel * self.scale:.3g} {self.unit}"
+        return f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
 
     @property
     def turn(self) -> float:
@@ -90,6 +98,21 @@ WHOLE_TURN = 0.9
 """Least part of a turn by which a reading jumps where it wraps."""
 FEWEST_TICKS, MOST_TICKS = 8, 24
 """Powers of two of the ticks of an encoder in a turn."""
+TICKS = range(FEWEST_TICKS, MOST_TICKS + 1)
+FULL_TRAVELS = ((0.0, 1.0), (0.0, 100.0), (-100.0, 100.0))
+"""Readings at the ends of a joint's travel, where they are fractions of it."""
+BEYOND_ENDS = 0.02
+"""Part of the travel by which readings may exceed its ends."""
+FEWEST_STEPS = 3
+"""Least number of differences between neighbouring readings that show an encoder's step."""
+FEWEST_FRACTIONS = 3
+"""Least number of joints that show that all read fractions."""
+SAME_STEP = 1e-3
+"""Relative difference of two equal steps."""
+WHOLE = 0.05
+"""Largest distance of the ticks between two ends from a whole number, as files round readings."""
+SAME_TRAVEL = float(np.log(1.5))
+"""Largest |log| of the ratio of the calibrated travel to the described one."""
 
 
 def guess_units(
@@ -106,7 +129,16 @@ def guess_units(
         groups.setdefault((quantity, kinds.get(owner, "")), {})[owner] = x
     guesses: dict[str, UnitGuess] = {}
     positions: dict[str, UnitGuess] = {}
+    angles = groups.get(("position", "rad"), {})
+    unnamed = {owner: x for owner, x in angles.items() if f"position.{owner}" not in named}
+    fractions = find_fractions(robot, unnamed)
     for (quantity, kind), group in groups.items():
+        if quantity in ("position", "position_command"):
+            of_travel = {f"{quantity}.{owner}": fractions[owner] for owner in group if owner in fractions}
+            guesses |= {name: unit for name, unit in of_travel.items() if name not in named}
+            group = {owner: x for owner, x in group.items() if f"{quantity}.{owner}" not in guesses}
+            if not group:
+                continue
         sizes, of_group = group, [f"{quantity}.{owner}" for owner in group]
         if quantity in FRAME_QUANTITIES:  # norm of the vector, since one axis may read 0
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
@@ -157,6 +189,73 @@ def guess_units(
                 else unit._replace(reason=reason)
             )
     return guesses
+
+
+def find_fractions(robot: Articulated, angles: Mapping[str, np.ndarray]) -> dict[str, UnitGuess]:
+    """Joints whose readings are fractions of their travel: 0 to 1, 0 to 100 or -100 to 100 between two ends.
+
+    All joints have encoders with 2^k steps a turn. A reading that is an angle shows the step of 2 pi / 2^k in rad or in
+    deg; a fraction shows another, which is contained a whole number of times in the full travel (the ticks between the
+    ends), and the travel that follows is about the described one. Where no joint reads angles, k is the one with which
+    all of at least three joints agree. `angles`: joint -> (T,) readings. The ends are taken for those of the description.
+    """
+    steps = {joint: grid_step(x, FEWEST_STEPS) for joint, x in angles.items()}
+    steps = {joint: step for joint, step in steps.items() if step and not _is_decimal(step)}
+    turns = {joint: ticks for joint, step in steps.items() if (ticks := _ticks_of_turn(step))}
+    rest = {joint: x for joint, x in angles.items() if joint in steps and joint not in turns}
+    if turns:
+        return _of_travel(robot, rest, steps, max(turns.values()), f"{listing(turns)} have")
+    if len(rest) < FEWEST_FRACTIONS or len(rest) < len(angles):
+        return {}
+    fits = (_of_travel(robot, rest, steps, 2**k, "all joints then have") for k in TICKS)
+    return next((fit for fit in fits if len(fit) == len(rest)), {})
+
+
+def _of_travel(
+    robot: Articulated, angles: Mapping[str, np.ndarray], steps: Mapping[str, float], ticks: int, of_whom: str
+) -> dict[str, UnitGuess]:
+    """Joint -> its fraction of travel, if its encoder has so many ticks a turn; without those that do not agree."""
+    found = {}
+    for joint, x in angles.items():
+        k = robot.joints.index(joint)
+        low, high = (float(limit[k]) for limit in robot.position_limits)
+        ends = next((ends for ends in FULL_TRAVELS if _within(x, ends)), None)
+        if ends is None or not np.isfinite(high - low):
+            continue
+        full = ends[1] - ends[0]
+        scale, between = 2 * np.pi / ticks / steps[joint], full / steps[joint]
+        if abs(between - round(between)) > WHOLE or abs(np.log(full * scale / (high - low))) > SAME_TRAVEL:
+            continue
+        middle = 0.5 * (ends[0] + ends[1]) - 0.5 * (low + high) / scale
+        zero = middle if ends[0] else -low / scale
+        reason = (
+            f"{between:.0f} steps make {full:g}, and {of_whom} {ticks} a turn: fractions of the travel, whose "
+            f"{'middle' if ends[0] else 'lower end'} is taken for that of the description"
+        )
+        found[joint] = UnitGuess("rad", reason, float(f"{scale:.7g}"), float(f"{zero:.7g}"), full)
+    return found
+
+
+def _within(x: np.ndarray, ends: tuple[float, float]) -> bool:
+    """Whether readings are between the ends of a travel, but for a little: a motor may be pushed beyond."""
+    beyond = BEYOND_ENDS * (ends[1] - ends[0])
+    return bool(ends[0] - beyond <= np.nanmin(x) and np.nanmax(x) <= ends[1] + beyond)
+
+
+def _ticks_of_turn(step: float) -> int:
+    """Ticks of an encoder whose step is this angle [rad] or [deg]; 0: of none."""
+    for turn in (2 * np.pi, 360.0):
+        k = round(np.log2(turn / step))
+        if k in TICKS and abs(turn / step / 2**k - 1) < SAME_STEP:
+            return int(2**k)
+    return 0
+
+
+def _is_decimal(step: float) -> bool:
+    """Whether it is a step of rounded decimals, which says nothing of an encoder."""
+    return any(
+        abs(step / 10.0 ** np.floor(np.log10(step)) / leading - 1) < SAME_STEP for leading in (1, 2, 5, 10)
+    )
 
 
 def _ticks(group: Mapping[str, np.ndarray]) -> tuple[UnitGuess, ...]:

@@ -367,7 +367,12 @@ def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], templat
     """A project file. `content`: values of the templates. `template`: of the sections of its method."""
     folders = [TEMPLATES, template.parent]
     environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"toml": dumps, "unit": lambda channel, units: units[channel].unit}
+    environment.filters |= {
+        "toml": dumps,
+        "unit": lambda channel, units: units[channel].unit,
+        "number": lambda channel, units, name: getattr(units[channel], name),
+        "scaling": lambda channel, units: "" if units[channel].scale == 1 else units[channel].text,
+    }
     values = {"parts": [part.values for part in parts], "held": HELD} | dict(content)
     return "\n".join(environment.get_template(name).render(values) for name in ("job.toml", template.name))
 
