@@ -12,6 +12,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.signal import savgol_filter
 
+import test_optimal_estimation_rotors as rotors
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.clocks import Clock, clock_unit, find_clocks
 from poinsot.inspection.columns import match_columns, unit_in_name
@@ -583,6 +584,124 @@ def test_a_quadruped_with_an_imu(tmp_path):
     assert content["method"]["bodies"] == ["trunk"] and content["recordings"][0]["gyro"]["frame"] == "imu"
     assert content["contacts"]["points"] == ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
     assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
+
+
+QUADRUPED = ROOT / "examples/quadruped"
+
+
+def without_imu():
+    """The log of the quadruped without its IMU: positions, efforts and contacts."""
+    table = pl.read_csv(QUADRUPED / "four_steps.csv")
+    sensed = re.compile("gyro|acc|orientation|quat|imu|base")
+    return table.select([name for name in table.columns if not sensed.search(name)])
+
+
+POSES = {
+    "words": ("base_pos_{}", "base_quat_{}"),
+    "odometry": ("/odom/pose/pose/position/{}", "/odom/pose/pose/orientation/{}"),
+    "motion capture": ("mocap.position.{}", "mocap.orientation.q{}"),
+    "Isaac": ("root_pos_{}", "root_quat_{}"),
+}
+
+
+@pytest.mark.parametrize("in_mm", [False, True])
+@pytest.mark.parametrize("names", POSES)
+def test_a_quadruped_with_the_pose_of_its_base(names, in_mm, tmp_path):
+    table, (position, orientation) = without_imu(), POSES[names]
+    t = np.arange(len(table)) / 100
+    pose = {
+        position.format(axis): (1e3 if in_mm else 1.0) * (0.3 * t + 0.02 * np.sin(9 * t)) for axis in "xyz"
+    }
+    half = 0.05 * np.sin(5 * t)
+    pose |= {
+        orientation.format(axis): x
+        for axis, x in zip("wxyz", (np.cos(half), np.sin(half), 0 * t, 0 * t), strict=True)
+    }
+    table.with_columns(**pose).write_csv(tmp_path / "log.csv")
+    start = start_project(QUADRUPED / "quadruped.urdf", tmp_path / "log.csv", tmp_path / "job.toml", 100)
+    content = tomllib.loads(start.text)
+    (recording,) = content["recordings"]
+    assert start.method == "optimal-estimation" and content["robot"]["floating_base"]
+    assert recording["frame_position"]["frame"] == recording["orientation"]["frame"] == "trunk"
+    assert recording["frame_position"]["columns"] == [position.format(axis) for axis in "xyz"]
+    assert recording["frame_position"]["unit"] == ("mm" if in_mm else "m")
+    assert recording["orientation"]["columns"] == [orientation.format(axis) for axis in "xyzw"]
+
+
+@pytest.mark.parametrize("names", ["foot_force_{}", "/feet/foot_forces[{}]", "{}_foot_fz"])
+def test_a_quadruped_with_forces_of_its_feet(names, tmp_path):
+    table, feet = without_imu(), ["lf", "lh", "rf", "rh"]  # the robot's order
+    mass = float(np.sum(load_robot(QUADRUPED / "quadruped.urdf", floating_base=True).inertials[:, 0]))
+    contacts = table.select([f"{foot}_contact" for foot in feet])
+    closed = contacts.to_numpy() > 0
+    forces = mass * 9.81 * closed / np.maximum(closed.sum(axis=1, keepdims=True), 1)
+    labels = range(4) if "[" in names else feet
+    table = table.drop(contacts.columns).with_columns(
+        **{names.format(label): forces[:, k] for k, label in enumerate(labels)}
+    )
+    table.write_csv(tmp_path / "log.csv")
+    start = start_project(QUADRUPED / "quadruped.urdf", tmp_path / "log.csv", tmp_path / "job.toml", 100)
+    content = tomllib.loads(start.text)
+    contact = content["recordings"][0]["contact"]
+    assert start.method == "optimal-estimation" and contact["unit"] == "N"
+    at = dict(zip(contact["frames"], contact["columns"], strict=True))
+    assert at == {f"{foot}_foot": names.format(label) for foot, label in zip(feet, labels, strict=True)}
+    assert content["contacts"]["closes_above"] == pytest.approx(0.1 * mass * 9.81, rel=0.1)
+
+
+def test_a_contact_of_an_arm_says_nothing_of_its_base(begin, table):
+    columns = arm_columns(table) | {"contact_link2": (np.arange(2500) > 2000).astype(float)}
+    content, start = begin(columns)
+    assert start.method == "least-squares" and "floating_base" not in content["robot"]
+
+
+@pytest.mark.parametrize("kind", ["MJCF", "fixed links", "turning links", "no rotor"])
+def test_thrusts_of_a_flying_body(kind, tmp_path, rng):
+    log = rotors.fly(rng)
+    names = ["time", *(f"quat_{axis}" for axis in "xyzw"), *(f"gyro_{axis}" for axis in "xyz")]
+    names += [*(f"mocap_pos_{axis}" for axis in "xyz"), *(f"acc_{axis}" for axis in "xyz")]
+    names += [f"thrust_{k}" for k in range(4)]
+    pl.DataFrame(log, schema=names).write_csv(tmp_path / "log.csv")
+    robot = tmp_path / ("flyer.xml" if kind == "MJCF" else "flyer.urdf")
+    if kind == "MJCF":
+        sites, motors = (
+            "".join(text.format(name=name, x=x, y=y, drag=2 * drag) for name, (x, y, drag) in rotors.PLACES.items())
+            for text in (
+                '<site name="{name}" pos="{x} {y} 0"/>',
+                '<motor name="rotor_{name}" site="{name}" gear="0 0 2 0 0 {drag}"/>',
+            )
+        )  # fmt: skip
+        robot.write_text(
+            '<mujoco><worldbody><body name="hull"><freejoint/><inertial pos="0 0 0" mass="1" '
+            f'diaginertia="0.02 0.02 0.03"/>{sites}</body></worldbody><actuator>{motors}</actuator></mujoco>'
+        )
+    else:
+        joint = "fixed" if kind == "fixed links" else "continuous"
+        of_rotors = "".join(
+            f'<link name="rotor_{name}"/><joint name="j_{name}" type="{joint}"><parent link="hull"/>'
+            f'<child link="rotor_{name}"/><origin xyz="{x} {y} 0"/><axis xyz="0 0 1"/></joint>'
+            for name, (x, y, _) in rotors.PLACES.items()
+        )
+        of_rotors = "" if kind == "no rotor" else of_rotors
+        robot.write_text(rotors.URDF.format(1.0).replace("</robot>", f"{of_rotors}</robot>"))
+    if kind == "no rotor":
+        with pytest.raises(PoinsotError, match="needs thrusts of rotors that its description has"):
+            start_project(robot, tmp_path / "log.csv", tmp_path / "job.toml")
+        return
+    start = start_project(robot, tmp_path / "log.csv", tmp_path / "job.toml")
+    text = start.text
+    if kind != "MJCF":  # which a URDF cannot say
+        assert text.count("drag = 0.0     # the description has no moment per thrust") == 4
+        for x, y, drag in rotors.PLACES.values():
+            place = f"[{x}, {y}, 0.0]"
+            assert place in text
+            head, tail = text.split(f"position = {place}")
+            text = f"{head}position = {place}{tail.replace('drag = 0.0', f'drag = {drag}', 1)}"
+    (tmp_path / "job.toml").write_text(text)
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert start.method == "optimal-estimation"
+    assert estimate["m.hull"] == pytest.approx(rotors.MASS, rel=5e-3)
+    assert estimate["zz.hull"] == pytest.approx(rotors.J[2], rel=0.02)
 
 
 @pytest.mark.parametrize("force", [False, True])

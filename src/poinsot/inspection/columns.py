@@ -23,8 +23,8 @@ from typing import TypeAlias
 
 from ..exceptions import UnknownUnit
 from ..io.units import check_quantity
-from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT, EFFORTS
+from ..quantities import FRAME_QUANTITIES, XYZ
+from ..recording import CONTACT, EFFORTS, THRUST
 
 Label: TypeAlias = frozenset[str]
 """Words that distinguish a column from others of its quantity."""
@@ -41,9 +41,12 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, COMMANDED_EFFORTS, COMMAND_FILES, MEASURED, OTHER, BY_LEG = (
+COMMANDS, COMMANDED_EFFORTS, COMMAND_FILES, MEASURED, OTHER, BY_LEG, BASE, FEET = (
     Label(LISTED[group].split())
-    for group in ("commands", "commanded_efforts", "command_files", "measured", "other", "by_leg")
+    for group in (
+        *("commands", "commanded_efforts", "command_files", "measured", "other", "by_leg"),
+        *("base", "feet"),
+    )
 )
 SIDES = {"left": "l", "right": "r"}
 """Words of sides, and as names of links shorten them."""
@@ -82,20 +85,27 @@ class ColumnGuess:
         return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
 
 
-def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:
+def match_columns(
+    columns: Sequence[str], joints: Sequence[str], frames: Sequence[str], rotors: Sequence[str] = ()
+) -> list[ColumnGuess]:
     """Guess the channels of columns from their headers; one column per channel, in the order of the file.
     `columns`: headers of a log. `joints`: joints of the robot, in its order. `frames`: links that may have sensors.
+    `rotors`: of a robot that flies.
     """
     guesses: dict[str, ColumnGuess] = {}
     # a name is a label too
     owners = {Label([joint]): (joint, BY_NAME) for joint in joints}
     labels: dict[tuple[bool, str], dict[str, Label]] = {}
     units: dict[str, str | None] = {}
+    counted: dict[str, dict[str, Label]] = {CONTACT: {}, THRUST: {}}
     for column in columns:
         joint, rest = _find_joint(words_of(column), joints)
         quantity, used = _find_quantity(rest)
         commanded = not COMMANDS.isdisjoint(rest)
-        if quantity in FRAME_QUANTITIES or quantity == CONTACT:
+        if quantity in counted:
+            counted[quantity][column] = Label(words_of(column)) - used
+            continue
+        if quantity in FRAME_QUANTITIES:
             guess = _guess_channel(column, quantity, Label(words_of(column)) - used, frames)
             if guess is not None:
                 guesses.setdefault(guess.channel, guess)
@@ -107,8 +117,14 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
-    if any(not BY_LEG.isdisjoint(words_of(column)) for column in units):
-        joints = sorted(joints, key=lambda joint: LEGS.index(joint[:2]) if joint[:2] in LEGS else len(LEGS))
+    if any(not BY_LEG.isdisjoint(words_of(column)) for column in columns):
+        joints, frames = (
+            sorted(names, key=lambda name: LEGS.index(name[:2]) if name[:2] in LEGS else len(LEGS))
+            for names in (joints, frames)
+        )
+    feet = [frame for frame in frames if not FEET.isdisjoint(words_of(frame))]
+    guesses |= _match_counted(CONTACT, counted[CONTACT], feet, frames)
+    guesses |= _match_counted(THRUST, counted[THRUST], rotors, rotors)
     first = min(map(_first_number, labels.values()), default=1)
     # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
@@ -155,8 +171,13 @@ def names_quantity(name: str) -> bool:
 
 
 def _find_quantity(words: Sequence[str]) -> tuple[str, Label]:
-    """The quantity that words name, and the words that name it; "" for none."""
+    """The quantity that words name, and the words that name it; "" for none. A position is that of the base if a word
+    says so, beside an axis.
+    """
+    of_base = not BASE.isdisjoint(words) and words[-1] in XYZ
     for quantity, alternatives in LISTED["quantities"].items():
+        if quantity == "frame_position" and not of_base:
+            continue
         for alternative in map(str.split, alternatives):
             if {*alternative} <= {*words}:
                 return quantity, Label(alternative)
@@ -164,22 +185,44 @@ def _find_quantity(words: Sequence[str]) -> tuple[str, Label]:
 
 
 def _guess_channel(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
-    """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
+    """A sensor at the frame that the header names, else at the first frame where it says that it is of the base, else
+    at the first `imu`, else at the first frame.
+    """
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
-    if quantity == CONTACT:
-        sides = Label(SIDES.get(word, word) for word in label - {"foot"})
-        fitting = [frame for frame, words in of_frames.items() if sides <= words or label - {"foot"} <= words]
-        feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
-        return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
     ends = FRAME_QUANTITIES[quantity].ends
     axis = next((word[-1] for word in words_of(column)[::-1] if word.removeprefix("q") in ends), "")
     named = [frame for frame, words in of_frames.items() if words <= label]
     imus = [frame for frame, words in of_frames.items() if "imu" in words]
+    imus = [] if not BASE.isdisjoint(label) and "imu" not in label else imus
     frame = next(iter([*named, *imus, *frames]), "")
     reason = (
         BY_NAME if frame in named else "as the frame is called so" if frame in imus else "the first of all"
     )
     return ColumnGuess(column, f"{quantity}.{frame}.{axis}", reason) if axis and frame else None
+
+
+def _match_counted(
+    quantity: str, columns: Mapping[str, Label], listed: Sequence[str], owners: Sequence[str]
+) -> dict[str, ColumnGuess]:
+    """Channels of a quantity at owners that headers count, or name by their words. `columns`: column -> words besides
+    the quantity. `listed`: owners in the order of numbers, which come first too where words name several.
+    """
+    labels = {column: label - FEET - {"z"} for column, label in columns.items() if label.isdisjoint("xy")}
+    common = Label.intersection(*labels.values()) if len(labels) > 1 else Label()
+    numbers = {column: min(own) for column, label in labels.items() if len(own := label - common) == 1}
+    if len(numbers) == len(listed) and all(number.isdigit() for number in numbers.values()):
+        in_order = sorted(numbers, key=lambda column: int(numbers[column]))
+        return {
+            f"{quantity}.{owner}": ColumnGuess(column, f"{quantity}.{owner}", BY_NUMBER)
+            for column, owner in zip(in_order, listed, strict=True)
+        }
+    found: dict[str, ColumnGuess] = {}
+    for column, label in labels.items():
+        sides = Label(SIDES.get(word, word) for word in label)
+        fitting = [owner for owner in owners if sides <= {*words_of(owner)} or label <= {*words_of(owner)}]
+        if at := [owner for owner in fitting if owner in listed] or fitting:
+            found.setdefault(f"{quantity}.{at[0]}", ColumnGuess(column, f"{quantity}.{at[0]}", BY_NAME))
+    return found
 
 
 def _match_labels(

@@ -7,6 +7,7 @@ quantiles, since single samples may be errors of a bus:
                     one of joints without
     torque          its size by twice the limit
     gyro            its norm by 35 rad/s, beyond most sensors' range
+    frame_position  the speed of the base by 50 m/s
     accelerometer   the median of its norm, which is gravity at rest and near it on average, within a factor of 3
     contact         its size by 1, unless it is a force
 
@@ -29,7 +30,7 @@ from ..exceptions import listing
 from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.robot.articulated import UNLIMITED, Articulated
 from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT
+from ..recording import CONTACT, THRUST
 from ..statistics import grid_step
 from .motion import SPEED_OVER_S
 from .readings import period_of
@@ -52,7 +53,9 @@ class UnitGuess(NamedTuple):
         if self.scale == 1:
             return self.unit
         if self.full_travel:
-            return f"fraction of travel, {self.full_travel:g} of {self.full_travel * self.scale:.3g} {self.unit}"
+            return (
+                f"fraction of travel, {self.full_travel:g} of {self.full_travel * self.scale:.3g} {self.unit}"
+            )
         return f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
 
     @property
@@ -85,6 +88,8 @@ CANDIDATES: Mapping[str, tuple[UnitGuess, ...]] = {
     "current": _listed("A"),
     "voltage": _listed("V"),
     "orientation": _listed("1"),
+    "frame_position": _listed("m", "mm"),
+    THRUST: _listed("N"),
 }
 """Quantity (with the unit of the joint's position where it matters) -> units, the likeliest first."""
 
@@ -92,6 +97,8 @@ PLAUSIBLE = 1.05
 """Largest implausibility of plausible readings: limits of descriptions are round numbers."""
 USUAL_SPEED = {"rad": 7.0, "m": 1.0}
 """Speed limit of joints without one, by the SI unit of their positions [rad/s], [m/s]."""
+FASTEST_BASE = 50.0
+"""Speed of a base beyond which its position is in another unit [m/s]."""
 SIZE = 0.98
 """Quantile of magnitudes that is their size."""
 WHOLE_TURN = 0.9
@@ -194,10 +201,10 @@ def guess_units(
 def find_fractions(robot: Articulated, angles: Mapping[str, np.ndarray]) -> dict[str, UnitGuess]:
     """Joints whose readings are fractions of their travel: 0 to 1, 0 to 100 or -100 to 100 between two ends.
 
-    All joints have encoders with 2^k steps a turn. A reading that is an angle shows the step of 2 pi / 2^k in rad or in
-    deg; a fraction shows another, which is contained a whole number of times in the full travel (the ticks between the
-    ends), and the travel that follows is about the described one. Where no joint reads angles, k is the one with which
-    all of at least three joints agree. `angles`: joint -> (T,) readings. The ends are taken for those of the description.
+    All joints have encoders with 2^k steps a turn. A reading that is an angle shows the step of 2 pi / 2^k in rad or
+    deg; a fraction shows another, which fits a whole number of times into the full travel (the ticks between the ends),
+    and the travel that follows is about the described one. Where no joint reads angles, k is the one with which all of
+    at least three joints agree. The ends are taken for those of the description. `angles`: joint -> (T,) readings.
     """
     steps = {joint: grid_step(x, FEWEST_STEPS) for joint, x in angles.items()}
     steps = {joint: step for joint, step in steps.items() if step and not _is_decimal(step)}
@@ -280,6 +287,13 @@ def _wrapped(
     return None
 
 
+def _speed(x: np.ndarray, interval_s: float) -> float:
+    """Size of the speed of a position."""
+    h = max(1, round(SPEED_OVER_S / interval_s))
+    steps = np.abs(x[h:] - x[:-h])
+    return float(np.nanquantile(steps, SIZE)) / (h * interval_s) if np.isfinite(steps).any() else 0.0
+
+
 def _implausibility(
     robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray, unit: str
 ) -> float:
@@ -295,11 +309,10 @@ def _implausibility(
             if bounded and len(known)
             else 0.0
         )
-        h = max(1, round(SPEED_OVER_S / interval_s))
-        steps = np.abs(x[h:] - x[:-h])
-        speed = float(np.nanquantile(steps, SIZE)) / (h * interval_s) if np.isfinite(steps).any() else 0.0
         usual = USUAL_SPEED.get(robot.position_units[robot.actuated[k]], np.inf)
-        return max(reach, speed / (5 * robot.velocity_limits.get(owner, usual)))
+        return max(reach, _speed(x, interval_s) / (5 * robot.velocity_limits.get(owner, usual)))
+    if quantity == "frame_position":
+        return _speed(x, interval_s) / FASTEST_BASE
     if quantity == "torque":
         limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
         return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0

@@ -21,16 +21,18 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
-from ..exceptions import InvalidProject, PoinsotError, listing
+from ..exceptions import InvalidModel, InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..inspection.readings import is_noise
 from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
+from ..io.units import STANDARD_GRAVITY
 from ..models.robot.articulated import Articulated, load_robot
+from ..models.robot.rotors import DescribedRotor, described_rotors
 from ..quantities import FRAME_QUANTITIES
-from ..recording import Recording, clock_text
+from ..recording import CONTACT, THRUST, Recording, clock_text
 from ..statistics import white_noise
 from .controller_gains import controller_gains, for_all
 from .job import Job, Project
@@ -71,16 +73,24 @@ def start_project(
     fitted = [logs] if isinstance(logs, Path) else list(logs)
     paths = [index_of(path) for path in [*fitted, *validation]]
     lists = [list_columns(path) for path in paths]
-    described = load_robot(robot)
+    described, rotors = _described(robot)
+    flying = [rotor.name for rotor in rotors]
     links = [link for links in described.links.values() for link in links]
     commanded = {path for path, each in zip(paths, lists, strict=True) if is_command_file(path, each.names)}
     commanded = set() if len(commanded) == len(set(paths)) else commanded
     quantities = [
-        {each.quantity for each in match_log(path, columns.names, described.joints, links, path in commanded)}
+        {
+            each.quantity
+            for each in match_log(path, columns.names, described.joints, links, path in commanded, flying)
+        }
         for path, columns in zip(paths, lists, strict=True)
     ]
     # files with commands or efforts only belong to one with positions, in the order of both
-    alone = [path for path, names in zip(paths, quantities, strict=True) if names and "position" not in names]
+    alone = [
+        path
+        for path, names in zip(paths, quantities, strict=True)
+        if names and "position" not in names and THRUST not in names
+    ]
     if len(alone) < len(paths):
         lists = [each for path, each in zip(paths, lists, strict=True) if path not in alone]
         paths = [path for path in paths if path not in alone]
@@ -91,15 +101,15 @@ def start_project(
             )
     else:
         alone = []
-    sensed = any(names & FRAME_QUANTITIES.keys() for names in quantities)
-    described = load_robot(robot, floating_base=True) if sensed else described
+    sensed = any(names & {*FRAME_QUANTITIES, CONTACT} for names in quantities)
+    described = load_robot(robot, floating_base=True) if sensed or rotors else described
     episodes = [
         (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
         for k in range(min(columns.episodes, MOST_EPISODES))
     ]
     several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
-    readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
+    readings = [read_log(described, path, rate_hz, k, flying) for path, k, _ in episodes]
     readings = [
         replace(
             log,
@@ -110,7 +120,7 @@ def start_project(
         for k, log in enumerate(readings)
     ]
     floating, still = _base_moves(described, readings)
-    described = load_robot(robot) if sensed and not floating else described
+    described = load_robot(robot) if (sensed or rotors) and not floating else described
     readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
@@ -147,6 +157,7 @@ def start_project(
         "floating_base": row.floating_base and held.floating_base,
         "locked": locked,
         "reason": beginning.reason,
+        "rotors": [rotor for rotor in rotors if f"{THRUST}.{rotor.name}" in first.units],
         **beginning.values,
     }
     parts = [
@@ -167,9 +178,19 @@ def start_project(
     return begun(draft.parts, name, draft.text(), guesses)
 
 
+def _described(path: Path) -> tuple[Articulated, tuple[DescribedRotor, ...]]:
+    """The robot, with a floating base where nothing else of it moves; and its rotors."""
+    try:
+        fixed = load_robot(path)
+    except InvalidModel:  # a body without joints
+        fixed = load_robot(path, floating_base=True)
+    return fixed, described_rotors(load_robot(path, floating_base=True), path)
+
+
 def _base_moves(robot: Articulated, logs: Sequence[LogReading]) -> tuple[bool, str]:
     """Whether sensors of the base say that it moves; and why they do not, if there are some."""
-    sensed = [x for log in logs for x in log.base_sensors.values()]
+    weight = float(np.sum(robot.inertials[:, 0])) * STANDARD_GRAVITY
+    sensed = [x for log in logs for x in {**log.base_sensors, **log.foot_contacts(weight)}.values()]
     if not sensed:
         return False, ""
     if robot.inertials[0][0] <= 0:

@@ -18,6 +18,7 @@ from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase
 from ..inspection.columns import (
     COMMAND_FILES,
     COMMANDS,
+    FEET,
     ColumnGuess,
     Label,
     match_columns,
@@ -51,7 +52,7 @@ from ..io.sources import Column, Columns, Source
 from ..io.units import DATES, UNITS, check_quantity, find_unit
 from ..models.robot.articulated import Articulated
 from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT, EFFORTS, QUANTITIES
+from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST
 from .controller_gains import first_number, gain_fields
 
 INDEXES = ("meta/info.json", "metadata.yaml")
@@ -68,6 +69,8 @@ WRONG_RATE = 0.25
 """Relative difference of a velocity from the derivative of its position, from which its unit is another."""
 SAME_RATE = 0.02
 """The same, below which a unit is the right one: a turn per minute is a tenth of 1 rad/s but for 5 %."""
+CARRIES = 2.0
+"""Ratio to the robot's weight, or from it, within which the sum of forces carries it."""
 UNKNOWN_SIZE = "and nothing says that it is in N m: write voltage or current in place of torque if it is one"
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
@@ -126,11 +129,34 @@ class LogReading:
     @property
     def base_sensors(self) -> dict[str, np.ndarray]:
         """Column -> readings of sensors of a moving base."""
+        return self._readings_of(FRAME_QUANTITIES)
+
+    def foot_contacts(self, weight: float) -> dict[str, np.ndarray]:
+        """Column -> contacts of feet: those that are called so, or forces that carry the robot's `weight` [N]."""
+        contacts = self._readings_of([CONTACT])
+        feet = {
+            column
+            for column, owner in self._owners.items()
+            if not FEET.isdisjoint(words_of(f"{column} {owner}"))
+        }
+        if len(contacts) > 1 and weight:
+            total = float(np.nanmedian(np.sum([*contacts.values()], axis=0)))
+            if 1 / CARRIES < total / weight < CARRIES:
+                return contacts
+        return {column: x for column, x in contacts.items() if column in feet}
+
+    @property
+    def _owners(self) -> dict[str, str]:
+        """Column -> its joint or frame."""
+        return {guess.column: guess.owner for guess in self.guesses}
+
+    def _readings_of(self, quantities: Collection[str]) -> dict[str, np.ndarray]:
+        """Column -> readings in the rows that are used, of these quantities."""
         return {
-            each.column: file.values[each.column]
+            guess.column: file.values[guess.column]
             for file in self.files
-            for each in file.used
-            if each.quantity in FRAME_QUANTITIES
+            for guess in file.used
+            if guess.quantity in quantities
         }
 
     @cached_property
@@ -419,8 +445,12 @@ def index_of(path: Path) -> Path:
     return found[0] if found else path
 
 
-def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
-    """Match the columns of a log, or of an episode of a data set, and read them; `PoinsotError` if it lacks some."""
+def read_log(
+    robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0, rotors: Sequence[str] = ()
+) -> LogReading:
+    """Match the columns of a log, or of an episode of a data set, and read them; `PoinsotError` if it lacks some.
+    `rotors`: names of those of a robot that flies.
+    """
     columns, reading, units, _ = list_columns(path)
     if episode:
         columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
@@ -429,14 +459,23 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     by_numbers = _unnamed(robot, path, columns, reading, rate_hz, links)
     while True:  # without the columns whose numbers are no readings of their channel
         known = [column for column in columns if column not in unused]
-        matched = [_with_unit(each, units) for each in match_log(path, known, robot.joints, links)]
+        matched = [
+            _with_unit(each, units) for each in match_log(path, known, robot.joints, links, rotors=rotors)
+        ]
         matched += [each for each in by_numbers if each.column in known]
         read = [each.column for each in matched if each.quantity == "position"]
+        if any(each.quantity == THRUST for each in matched):  # of its joints, only rotors may move
+            read = read or [each.column for each in matched if each.quantity in FRAME_QUANTITIES]
         if not read:
             if not reading.get("header", True):
                 raise InvalidProject(
                     f"{path} has no header, and its numbers do not say which column is which: name the columns in a "
                     f"first line, as in time,q1,tau1 ({len(columns)} names)"
+                )
+            if not robot.joints:
+                raise InvalidProject(
+                    f"{path}: {robot.name} is a free body, and its log needs thrusts of rotors that its description "
+                    f"has, beside an IMU or its pose; it has {listing(columns)}"
                 )
             raise InvalidProject(
                 f"{path}: no column is named like the position of a joint of {robot.name}; it has "
@@ -541,11 +580,12 @@ def match_log(
     joints: Sequence[str],
     frames: Sequence[str],
     commanded: bool = False,
+    rotors: Sequence[str] = (),
 ) -> list[ColumnGuess]:
     """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does; and
     where it is one of several, and `is_command_file`.
     """
-    matched = match_columns(columns, joints, frames)
+    matched = match_columns(columns, joints, frames, rotors)
     named = any(names_quantity(column) for column in columns)
     if not commanded and (named or not names_quantity(path.stem)):
         return matched

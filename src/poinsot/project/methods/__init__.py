@@ -81,7 +81,7 @@ METHODS = MappingProxyType(
             HERE + "optimal_estimation:OptimalEstimationMethod",
             (".estimators.shooting.estimation:OptimalEstimation", ".estimators.shooting.ddp:DDP"),
             without=("ddp", "settled", "max_rounds", "seed", "shrinkage"),
-            begin=HERE + "optimal_estimation:begin_with_imu",
+            begin=HERE + "optimal_estimation:begin_with_moving_base",
             tables=("contacts", "rotors"),
             takes=AS_READ,
             estimates_motion=True,
@@ -196,9 +196,12 @@ def find_beginning(log: LogContents) -> tuple[str, MethodRow, Beginning]:
         lacks += (
             "or voltages of its joints, or position commands; angles alone show how it moved, not its masses"
         )
-    if log.has_imu:
-        lacks = "an IMU, so its base moves, and no torques, currents or voltages of its joints, which masses need: add "
-        lacks += 'them; [method] name = "leg-odometry" follows the base without them, if it has contacts of the feet'
+    if log.of_base:
+        lacks = (
+            f"{log.of_base}, so its base moves, and no torques, currents or voltages of its joints, which masses "
+            'need: add them; [method] name = "leg-odometry" follows the base without them, by an IMU and contacts of '
+            "the feet"
+        )
     raise InvalidProject(f"the log has {lacks}")
 
 

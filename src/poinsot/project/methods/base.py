@@ -76,6 +76,19 @@ class LogContents:
         """Whether it has a gyroscope and an accelerometer, as robots have whose base moves."""
         return {"gyro", "accelerometer"} <= self.owners.keys()
 
+    @property
+    def of_base(self) -> str:
+        """What it says of a base that moves: an IMU, its pose, or contacts of its feet; "": nothing."""
+        if not self.robot.floating_base:
+            return ""
+        has_pose = {"frame_position", "orientation"} <= self.owners.keys()
+        said = {
+            "an IMU": self.has_imu,
+            "the pose of the base": has_pose,
+            "contacts of feet": CONTACT in self.owners,
+        }
+        return next((what for what, has in said.items() if has), "")
+
 
 @dataclass(frozen=True)
 class Beginning:

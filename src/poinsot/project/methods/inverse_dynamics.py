@@ -33,7 +33,7 @@ EFFECTS_OF_A_JOINT = 25
 
 def begin_with_efforts(log: LogContents) -> Beginning | None:
     """A log with a torque, current or voltage of a joint, of a robot whose base is fixed."""
-    if not log.effort or log.has_imu:
+    if not log.effort or log.of_base:
         return None
     driven = log.owners[log.effort]
     without = [joint for joint in log.owners["position"] if joint not in driven]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def begin_with_positions(log: LogContents) -> Beginning | None:
     """A log of positions only, of a mechanism that no motor drives."""
-    if log.effort or log.has_imu or "position_command" in log.owners or log.gains_energy:
+    if log.effort or log.of_base or "position_command" in log.owners or log.gains_energy:
         return None
     quantities, robot = ("position", "velocity"), log.robot
     values = {

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ...arrays import Vector
 from ...exceptions import InvalidProject
 from ...quantities import FRAME_QUANTITIES
-from ...recording import CONTACT
+from ...recording import CONTACT, THRUST
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
 from ..recordings import Run
@@ -38,15 +38,15 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
 
-def begin_with_imu(log: LogContents) -> Beginning | None:
-    """A log with an IMU, and efforts of the joints."""
-    if not (log.effort and log.has_imu):
+def begin_with_moving_base(log: LogContents) -> Beginning | None:
+    """A log with an IMU, the pose of the base, or contacts of feet, and with efforts of the joints or thrusts."""
+    if not ((log.effort or THRUST in log.owners) and log.of_base):
         return None
-    quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
+    quantities = ("position", "velocity", *filter(None, [log.effort]), THRUST, *FRAME_QUANTITIES, CONTACT)
     noise = {name: std for name, std in log.noise.items() if name in quantities and name != CONTACT}
     values = log.contacts | {"body": log.robot.bodies[0], "noise": noise}
     template = TEMPLATES / "optimal-estimation.toml"
-    return Beginning("the log has an IMU, so the base moves", quantities, template, values)
+    return Beginning(f"the log has {log.of_base}, so the base moves", quantities, template, values)
 
 
 class SensedMotionMethod(MotionMethod):
