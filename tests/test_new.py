@@ -1291,6 +1291,45 @@ def test_a_command_that_is_no_torque_is_a_voltage(begin, table):
     assert "voltage" in content["recordings"][0] and "0.08" in said(start, "effort_command_2")
 
 
+@pytest.mark.parametrize("link", ["upper_arm", "forearm"])
+@pytest.mark.parametrize("in_degrees", [False, True])
+def test_an_imu_on_a_link_of_an_arm(link, in_degrees, begin, table, tmp_path):
+    """It turns with its link, in axes that the description does not have."""
+    inertial = (
+        '<inertial><mass value="9"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    (tmp_path / "robot.urdf").write_text(
+        ARM.read_text().replace('<link name="base"/>', f'<link name="base">{inertial}</link>')
+    )
+    robot = load_robot(ARM)
+    q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
+    v, a = (savgol_filter(q, 31, 3, deriv=k, delta=1 / 250, axis=0) for k in (1, 2))
+    data, rng = robot.model.createData(), np.random.default_rng(5)
+    frame, felt = robot.model.getFrameId(robot.bodies[1 if link == "upper_arm" else 2]), []
+    for x in zip(robot.configurations(q), v, a, strict=True):
+        pin.forwardKinematics(robot.model, data, *x)
+        twist, acc = (
+            function(robot.model, data, frame, pin.ReferenceFrame.LOCAL)
+            for function in (pin.getFrameVelocity, pin.getFrameClassicalAcceleration)
+        )
+        pin.updateFramePlacement(robot.model, data, frame)
+        down = data.oMf[frame].rotation.T @ [0, 0, 9.81]
+        felt.append([*twist.angular, *(acc.linear + down)])
+    mounted = pin.exp3(np.array([0.3, -1.1, 0.7]))
+    read = np.array(felt).reshape(-1, 2, 3) @ mounted.T + 0.02 * rng.standard_normal((2500, 2, 3))
+    sensors = {
+        f"imu_{name}_{axis}": read[:, j, k]
+        for j, name in enumerate(("gyro", "acc"))
+        for k, axis in enumerate("xyz")
+    }
+    columns = arm_columns(table) | sensors
+    if in_degrees:
+        columns |= {f"imu_gyro_{axis}": np.degrees(sensors[f"imu_gyro_{axis}"]) for axis in "xyz"}
+    content, start = begin(columns, robot=tmp_path / "robot.urdf")
+    assert start.method == "least-squares" and "floating_base" not in content["robot"]
+    assert "turns as the gyroscope does" in said(start, "imu_gyro_x")
+
+
 @pytest.mark.parametrize("base", ["without mass", "at rest", "moving"])
 def test_whether_a_base_moves(base, begin, table, tmp_path):
     text = ARM.read_text()

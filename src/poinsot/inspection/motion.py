@@ -11,6 +11,8 @@ import numpy as np
 
 from ..arrays import Mask, Samples, Times
 from ..estimate import Finding, Setting, Severity
+from ..models.robot.articulated import Articulated
+from ..models.robot.motion_terms import MotionTerms
 from ..recording import EFFORTS, UNIFORM_TOLERANCE, Recording, clock_text, window_indices
 from ..signals.resampling import BRIDGED_INTERVALS
 from ..statistics import white_noise
@@ -378,3 +380,36 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding
     )
     remedy = f"Cut the beginning off: between_s = [{b}, {end}] in [[recordings]], or complete the file."
     yield Finding("early-motion", Severity.warning, message, remedy, joint)
+
+
+def carrier_of_gyro(robot: Articulated, positions: np.ndarray, gyro: np.ndarray, interval_s: float) -> str:
+    """The body that turns with the rates of a gyroscope while the base stands still; "": none does.
+
+    Norms of the rates are compared, which do not depend on how the sensor is mounted. `robot`: with a fixed base.
+    `positions`: (T, n) of its joints in its order, angles in rad or in deg. `gyro`: (T, 3) in any unit. `interval_s`:
+    time between two samples [s].
+    """
+    h = max(1, round(SPEED_OVER_S / interval_s))
+    rows = np.arange(h, len(positions) - h)
+    rows = rows[np.isfinite(positions[rows - h] + positions[rows + h]).all(axis=1)]
+    rows = rows[np.isfinite(gyro[rows]).all(axis=1)]
+    rows = rows[:: max(1, len(rows) // MOST_COMPARED)]
+    if len(rows) < FEWEST_COMPARED:
+        return ""
+    read = np.linalg.norm(gyro[rows], axis=1)
+    best = ALIKE, ""
+    for unit in (1.0, np.pi / 180):
+        q = robot.configurations(unit * positions[rows])
+        v = unit * (positions[rows + h] - positions[rows - h]) / (2 * h * interval_s)
+        frames = MotionTerms(robot).frames(robot.bodies, q, v, np.zeros_like(v))
+        for body, frame in frames.items():
+            rate = np.linalg.norm(frame.velocity[:, 3:], axis=1)
+            if np.ptp(rate) and (alike := float(np.corrcoef(rate, read)[0, 1])) > best[0]:
+                best = alike, body
+    return best[1]
+
+
+ALIKE = 0.9
+"""Correlation of two rates from which they are of one body."""
+MOST_COMPARED, FEWEST_COMPARED = 1000, 50
+"""Numbers of samples at which rates are compared."""

@@ -24,7 +24,7 @@ from jinja2 import Environment, FileSystemLoader
 from ..exceptions import InvalidModel, InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
-from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
+from ..inspection.motion import carrier_of_gyro, clock_facts, find_unfollowed, motion_facts
 from ..inspection.readings import is_noise
 from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
@@ -119,7 +119,7 @@ def start_project(
         )
         for k, log in enumerate(readings)
     ]
-    floating, still = _base_moves(described, readings)
+    floating, still = _base_moves(described, robot, readings)
     described = load_robot(robot) if (sensed or rotors) and not floating else described
     readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
     first = readings[0]
@@ -187,15 +187,34 @@ def _described(path: Path) -> tuple[Articulated, tuple[DescribedRotor, ...]]:
     return fixed, described_rotors(load_robot(path, floating_base=True), path)
 
 
-def _base_moves(robot: Articulated, logs: Sequence[LogReading]) -> tuple[bool, str]:
-    """Whether sensors of the base say that it moves; and why they do not, if there are some."""
+def _base_moves(robot: Articulated, path: Path, logs: Sequence[LogReading]) -> tuple[bool, str]:
+    """Whether sensors of the base say that it moves; and why they do not, if there are some. `path`: of the robot."""
     weight = float(np.sum(robot.inertials[:, 0])) * STANDARD_GRAVITY
     sensed = [x for log in logs for x in {**log.base_sensors, **log.foot_contacts(weight)}.values()]
     if not sensed:
         return False, ""
     if robot.inertials[0][0] <= 0:
         return False, "the base has no mass, so it is fixed"
-    return (False, "the base does not move: it reads noise") if all(map(is_noise, sensed)) else (True, "")
+    if all(map(is_noise, sensed)):
+        return False, "the base does not move: it reads noise"
+    carriers = {_carrier(path, log) for log in logs}
+    if len(carriers) == 1 and (body := carriers.pop()):
+        return False, f"the base does not move: {body} turns as the gyroscope does, by its joints alone"
+    return True, ""
+
+
+def _carrier(path: Path, log: LogReading) -> str:
+    """The link of a robot with a fixed base that carries the log's gyroscope; "": none, or it is not known."""
+    gyro = [x for name, x in log.readings.items() if name.startswith("gyro.")]
+    try:
+        fixed = load_robot(path)
+    except InvalidModel:
+        return ""
+    channels = [f"position.{joint}" for joint in fixed.joints]
+    if len(gyro) != 3 or fixed.floating_base or fixed.closure or not {*channels} <= log.readings.keys():
+        return ""
+    q = np.column_stack([log.readings[name] for name in channels])
+    return carrier_of_gyro(fixed, q, np.column_stack(gyro), log.step_s)
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
