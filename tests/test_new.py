@@ -106,6 +106,19 @@ HEADERS = {
         "ab", ["actual_q_0", "actual_q_1", "target_q_0", "actual_current_1", "target_moment_0"],
         "position.a position.b position_command.a current.b torque.a",
     ),
+    "KUKA": (
+        [f"joint_a{k}" for k in range(1, 7)],
+        ["$AXIS_ACT.A1", "$TORQUE_AXIS_ACT[1]", "$VEL_AXIS_ACT[2]", "$CURR_ACT[2]", "AIPos.A2", "MACur.A1"],
+        "position.joint_a1 torque.joint_a1 velocity.joint_a2 current.joint_a2 position.joint_a2 current.joint_a1",
+    ),
+    "TwinCAT": (
+        ["joint1", "joint2"],
+        ["Axis1_ActPos", "Axis2_ActPos", "Axis1_SetPos", "Axis1_ActTorque", "Axis2_ActVelo"],
+        "position.joint1 position.joint2 position_command.joint1 torque.joint1 velocity.joint2",
+    ),
+    "torques of an observer": (
+        ["joint1", "joint2"], ["MeasuredTorque_1", "ExternalTorque_1", "tau_ext_2"], "torque.joint1",
+    ),
     "a joint's name alone": (["elbow"], ["elbow", "volts", "temperature"], "position.elbow voltage.elbow"),
     "a joint's name and a unit": (["elbow"], ["elbow_deg", "elbow_rpm"], "position.elbow"),
     "names of LeRobot": (

@@ -36,7 +36,8 @@ def words_of(name: str) -> tuple[str, ...]:
     >>> words_of("/joint_states/elbowFlex/q[2]")
     ('joint', 'states', 'elbow', 'flex', 'q', '2')
     """
-    return tuple(re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return tuple(re.findall(r"[a-z]+|\d+", apart.lower()))
 
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
