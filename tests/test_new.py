@@ -116,6 +116,11 @@ HEADERS = {
         ["Axis1_ActPos", "Axis2_ActPos", "Axis1_SetPos", "Axis1_ActTorque", "Axis2_ActVelo"],
         "position.joint1 position.joint2 position_command.joint1 torque.joint1 velocity.joint2",
     ),
+    "places of feet, and a gantry": (
+        ["x", "y", "wrist_pitch"],
+        ["q_x", "q_y", "lfoot_pos_x", "lfoot_pos_y", "lfoot_pos_z", "tcp_speed_x", "tcp_speed_y", "tcp_speed_z"],
+        "position.x position.y",
+    ),
     "torques of an observer": (
         ["joint1", "joint2"], ["MeasuredTorque_1", "ExternalTorque_1", "tau_ext_2"], "torque.joint1",
     ),
@@ -1340,7 +1345,7 @@ def test_an_imu_on_a_link_of_an_arm(link, in_degrees, begin, table, tmp_path):
         columns |= {f"imu_gyro_{axis}": np.degrees(sensors[f"imu_gyro_{axis}"]) for axis in "xyz"}
     content, start = begin(columns, robot=tmp_path / "robot.urdf")
     assert start.method == "least-squares" and "floating_base" not in content["robot"]
-    assert "turns as the gyroscope does" in said(start, "imu_gyro_x")
+    assert "turns as the IMU does" in said(start, "imu_gyro_x")
 
 
 @pytest.mark.parametrize("base", ["without mass", "at rest", "moving"])

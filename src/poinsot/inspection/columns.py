@@ -49,6 +49,7 @@ COMMANDS, COMMANDED_EFFORTS, COMMAND_FILES, MEASURED, OTHER, BY_LEG, BASE, FEET 
         *("base", "feet"),
     )
 )
+XYZ_LABEL = Label(XYZ)
 SIDES = {"left": "l", "right": "r"}
 """Words of sides, and as names of links shorten them."""
 LEGS: list[str] = LISTED["legs"].split()
@@ -117,6 +118,8 @@ def match_columns(
         named = quantity or commanded or (joint and (unit_words | MEASURED).issuperset(rest))
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
+            if label - XYZ_LABEL and joint.lower() in ("", *XYZ) and {*_axes_of(column)} <= {*columns}:
+                continue  # a vector in space
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
     if any(not BY_LEG.isdisjoint(words_of(column)) for column in columns):
         joints, frames = (
@@ -153,6 +156,13 @@ def _first_number(group: Mapping[str, Label]) -> int:
     """0 if a label that tells columns apart is 0, else 1."""
     common = Label.intersection(*group.values()) if len(group) > 1 else Label()
     return 0 if any("0" in label - common for label in group.values()) else 1
+
+
+def _axes_of(column: str) -> list[str]:
+    """Headers of x, y and z of the vector of which it is one; none that exists if it does not end in an axis."""
+    name, axis = column[:-1], column[-1:]
+    axes = XYZ if axis in XYZ else tuple("XYZ")
+    return [name + end for end in axes] if axis in axes and not name[-1:].isalnum() else [""]
 
 
 def _find_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:

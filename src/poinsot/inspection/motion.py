@@ -382,34 +382,45 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding
     yield Finding("early-motion", Severity.warning, message, remedy, joint)
 
 
-def carrier_of_gyro(robot: Articulated, positions: np.ndarray, gyro: np.ndarray, interval_s: float) -> str:
-    """The body that turns with the rates of a gyroscope while the base stands still; "": none does.
+def carrier_of_imu(
+    robot: Articulated, positions: np.ndarray, gyro: np.ndarray, accelerometer: np.ndarray, interval_s: float
+) -> str:
+    """The body that turns, and turns against gravity, as an IMU does while the base stands still; "": none does.
 
-    Norms of the rates are compared, which do not depend on how the sensor is mounted. `robot`: with a fixed base.
-    `positions`: (T, n) of its joints in its order, angles in rad or in deg. `gyro`: (T, 3) in any unit. `interval_s`:
-    time between two samples [s].
+    The sensor's axes are a constant rotation from the body's, the one that fits its rates best (Wahba 1965); with it,
+    rates and directions of gravity must agree. A base that turns about a foot on the ground turns at the rates of that
+    leg, but not against gravity. `robot`: with a fixed base. `positions`: (T, n) of its joints in its order, angles in
+    rad or in deg. `gyro`, `accelerometer`: (T, 3) in any unit. `interval_s`: time between two samples [s].
     """
     h = max(1, round(SPEED_OVER_S / interval_s))
     rows = np.arange(h, len(positions) - h)
     rows = rows[np.isfinite(positions[rows - h] + positions[rows + h]).all(axis=1)]
-    rows = rows[np.isfinite(gyro[rows]).all(axis=1)]
+    rows = rows[np.isfinite(gyro[rows] + accelerometer[rows]).all(axis=1)]
     rows = rows[:: max(1, len(rows) // MOST_COMPARED)]
     if len(rows) < FEWEST_COMPARED:
         return ""
-    read = np.linalg.norm(gyro[rows], axis=1)
     best = ALIKE, ""
     for unit in (1.0, np.pi / 180):
         q = robot.configurations(unit * positions[rows])
         v = unit * (positions[rows + h] - positions[rows - h]) / (2 * h * interval_s)
-        frames = MotionTerms(robot).frames(robot.bodies, q, v, np.zeros_like(v))
-        for body, frame in frames.items():
-            rate = np.linalg.norm(frame.velocity[:, 3:], axis=1)
-            if np.ptp(rate) and (alike := float(np.corrcoef(rate, read)[0, 1])) > best[0]:
-                best = alike, body
+        for body, frame in MotionTerms(robot).frames(robot.bodies, q, v, np.zeros_like(v)).items():
+            rates, down = frame.velocity[:, 3:], frame.rotation[:, 2]
+            U, _, Vt = np.linalg.svd(gyro[rows].T @ rates)
+            mounted = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+            pairs = ((gyro, rates), (accelerometer, down))
+            alike = min(_alike(read[rows], predicted @ mounted.T) for read, predicted in pairs)
+            best = max(best, (alike, body))
     return best[1]
 
 
-ALIKE = 0.9
-"""Correlation of two rates from which they are of one body."""
+def _alike(x: np.ndarray, y: np.ndarray) -> float:
+    """Correlation of two vectors (T, 3) that vary about their means; 0: one does not."""
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    size = float(np.linalg.norm(x) * np.linalg.norm(y))
+    return float(np.sum(x * y)) / size if size else 0.0
+
+
+ALIKE = 0.8
+"""Correlation from which readings are of one body: the rest is noise, and the acceleration of the sensor's place."""
 MOST_COMPARED, FEWEST_COMPARED = 1000, 50
-"""Numbers of samples at which rates are compared."""
+"""Numbers of samples that are compared."""

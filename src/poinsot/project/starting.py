@@ -24,7 +24,7 @@ from jinja2 import Environment, FileSystemLoader
 from ..exceptions import InvalidModel, InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
-from ..inspection.motion import carrier_of_gyro, clock_facts, find_unfollowed, motion_facts
+from ..inspection.motion import carrier_of_imu, clock_facts, find_unfollowed, motion_facts
 from ..inspection.readings import is_noise
 from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
@@ -190,31 +190,40 @@ def _described(path: Path) -> tuple[Articulated, tuple[DescribedRotor, ...]]:
 def _base_moves(robot: Articulated, path: Path, logs: Sequence[LogReading]) -> tuple[bool, str]:
     """Whether sensors of the base say that it moves; and why they do not, if there are some. `path`: of the robot."""
     weight = float(np.sum(robot.inertials[:, 0])) * STANDARD_GRAVITY
-    sensed = [x for log in logs for x in {**log.base_sensors, **log.foot_contacts(weight)}.values()]
-    if not sensed:
+    sensed = [x for log in logs for x in log.base_sensors.values()]
+    placed = [x for log in logs for name, x in log.readings.items() if name.startswith("frame_position.")]
+    placed += [x for log in logs for x in log.foot_contacts(weight).values()]
+    if not sensed and not placed:
         return False, ""
     if robot.inertials[0][0] <= 0:
         return False, "the base has no mass, so it is fixed"
-    if all(map(is_noise, sensed)):
+    if all(map(is_noise, [*sensed, *placed])):
         return False, "the base does not move: it reads noise"
+    if not all(map(is_noise, placed)):
+        return True, ""
     carriers = {_carrier(path, log) for log in logs}
     if len(carriers) == 1 and (body := carriers.pop()):
-        return False, f"the base does not move: {body} turns as the gyroscope does, by its joints alone"
+        return False, f"the base does not move: {body} turns as the IMU does, by its joints alone"
     return True, ""
 
 
 def _carrier(path: Path, log: LogReading) -> str:
-    """The link of a robot with a fixed base that carries the log's gyroscope; "": none, or it is not known."""
-    gyro = [x for name, x in log.readings.items() if name.startswith("gyro.")]
+    """The link of a robot with a fixed base that carries the log's IMU; "": none, or it is not known."""
+    gyro, acc = (
+        [x for name, x in log.readings.items() if name.startswith(f"{quantity}.")]
+        for quantity in ("gyro", "accelerometer")
+    )
     try:
         fixed = load_robot(path)
     except InvalidModel:
         return ""
     channels = [f"position.{joint}" for joint in fixed.joints]
-    if len(gyro) != 3 or fixed.floating_base or fixed.closure or not {*channels} <= log.readings.keys():
+    if not len(gyro) == len(acc) == 3 or fixed.floating_base or fixed.closure:
+        return ""
+    if not {*channels} <= log.readings.keys():
         return ""
     q = np.column_stack([log.readings[name] for name in channels])
-    return carrier_of_gyro(fixed, q, np.column_stack(gyro), log.step_s)
+    return carrier_of_imu(fixed, q, np.column_stack(gyro), np.column_stack(acc), log.step_s)
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
