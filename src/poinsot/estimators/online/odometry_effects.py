@@ -342,12 +342,13 @@ class LegChannels(Check):
 
     Class variables:
         lag_s: over which distances are compared [s]. most: pairs of times.
-        above: times the variance by the noise stated, from which something is wrong. better: part of the squares that a
-            right order or sign leaves.
+        above: times the variance by the noise stated, from which something is wrong. better: part of the squares above
+            the noise that a right order or sign leaves, in times that did not choose it.
+        alike: ratio of squares within which two changes explain alike. blocks: of the times, one after the other.
     """
 
-    lag_s, most = 0.1, 500
-    above, better = 4.0, 0.5
+    lag_s, most, blocks = 0.1, 500, 8
+    above, better, alike = 4.0, 0.5, 1.25
     causes = (Sign.cause, SwappedChannels.cause)
 
     def __init__(self, position_noise: float, foot_walk: float):
@@ -360,15 +361,16 @@ class LegChannels(Check):
         standing = np.asarray(np.lib.stride_tricks.sliding_window_view(closed, lag + 1, axis=0).all(axis=2))
         first = np.flatnonzero(standing.sum(axis=1) > 1)
         first = first[:: -(-len(first) // self.most) or 1]
-        if not len(first):
+        if len(first) < self.blocks:
             return
         standing, encoders = standing[first], case.filled_encoders
         encoders = np.concatenate([encoders[first], encoders[first + lag]])
+        odd = self.blocks * np.arange(len(first)) // len(first) % 2
 
-        def changes(q: JointSamples) -> tuple[np.ndarray, np.ndarray]:
-            """Changes of distances between feet that stand, and their variance by the noise stated."""
+        def changes(q: JointSamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """Changes of distances between feet that stand, their variance by the noise stated, and their half."""
             (y, J, _), _ = case.legs(q)
-            found, variances = [], []
+            found, variances, half = [], [], []
             for i, j in combinations(range(y.shape[1]), 2):
                 both = standing[:, i] & standing[:, j]
                 away = y[:, i] - y[:, j]
@@ -377,11 +379,16 @@ class LegChannels(Check):
                 noise = np.sum(slope**2, axis=1).reshape(2, -1).sum(axis=0) * self.position_noise**2
                 found.append(np.diff(distance.reshape(2, -1), axis=0)[0, both])
                 variances.append(noise[both] + 2 * self.foot_walk**2 * lag / recording.rate_hz)
-            return np.concatenate(found), np.concatenate(variances)
+                half.append(odd[both])
+            return np.concatenate(found), np.concatenate(variances), np.concatenate(half)
 
-        d, variance = changes(encoders)
-        declared = float(np.mean(d**2 / variance))
-        if not declared > self.above:
+        def halves(q: JointSamples) -> Vector:
+            """(2,) mean squares over their variance, in the even and in the odd blocks of times."""
+            d, variance, half = changes(q)
+            return np.bincount(half, d**2 / variance, 2) / np.maximum(np.bincount(half, minlength=2), 1)
+
+        declared = halves(encoders)
+        if not np.all(declared > self.above):
             return
         tried: list[tuple[Cause, str, np.ndarray]] = []
         for k, joint in enumerate(joints):
@@ -390,15 +397,19 @@ class LegChannels(Check):
             order = np.arange(len(joints))
             order[[i, j]] = j, i
             tried.append((SwappedChannels.cause, f"{joints[i]}, {joints[j]}", encoders[:, order]))
-        left = [float(np.mean(changes(q)[0] ** 2 / variance)) for _, _, q in tried]
-        best = int(np.argmin(left))
-        if left[best] < self.better * declared:
+        left = np.array([halves(q) for _, _, q in tried])
+        best = int(np.argmin(left.sum(axis=1)))
+        near = left.sum(axis=1) < self.alike * left[best].sum()
+        # the best of one half must explain the other, where no other change explains it alike
+        explains = np.all(left[best] - 1 < self.better * (declared - 1)) and np.ptp(left.argmin(axis=0)) == 0
+        if explains and near.sum() == 1:
             cause, where, _ = tried[best]
             how = "negated" if cause is Sign.cause else "exchanged"
+            remains = float(left[best].sum() / declared.sum())
             yield cause.finding(
                 Severity.error,
-                f"Distances between feet that stand change by {np.sqrt(left[best] / declared):.2g} times as much where "
-                f"the position of {where} is {how}.",
+                f"Distances between feet that stand change by {np.sqrt(remains):.2g} times as much where the "
+                f"position of {where} is {how}.",
                 where=where,
-                evidence=1e3 * declared / max(left[best], 1e-9),
+                evidence=1e3 / max(remains, 1e-9),
             )
