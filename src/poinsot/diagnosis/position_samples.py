@@ -30,6 +30,8 @@ from .outliers import RETURNS
 TURNS = (2 * np.pi, np.pi)
 """Angles at which encoders wrap [rad]; degrees are already converted."""
 
+RARE = 5.0
+"""Standard deviations of the usual step of all joints together from which one has another cause."""
 LONGEST = 50
 """Largest number of periods of one step: beyond, the speed has changed too much to determine it."""
 
@@ -108,10 +110,15 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     s[:2], s[-2:], c[:2], c[-2:] = 0.0, 0.0, 0.0, 0.0
     one = np.sum(((s - c) / sigma) ** 2, axis=1)
     # the number of periods that fits best, at least 2
-    m = np.rint(np.sum(s * c / sigma**2, axis=1) / np.maximum(np.sum((c / sigma) ** 2, axis=1), 1e-300))
-    m = np.maximum(m, 2.0)
+    size = np.sum((c / sigma) ** 2, axis=1)
+    periods_moved = np.sum(s * c / sigma**2, axis=1) / np.maximum(size, 1e-300)
+    m = np.maximum(np.rint(periods_moved), 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
     at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
+    # readings of all joints may be now younger, now older than their row
+    usual = periods_moved[size > np.median(size)]
+    jitter = float(np.median(np.abs(usual - 1))) / NORMAL_MEDIAN if len(usual) else 0.0
+    at = at[m[at] - 1 > RARE * jitter]
     # where time stamps have the gap, speeds are right
     periods = np.diff(recording.time) / np.median(np.diff(recording.time))
     at = at[periods[at] < 0.75 * m[at]]
