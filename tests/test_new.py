@@ -646,6 +646,30 @@ def test_a_quadruped_with_the_pose_of_its_base(names, in_mm, tmp_path):
     assert recording["orientation"]["columns"] == [orientation.format(axis) for axis in "xyzw"]
 
 
+@pytest.mark.parametrize("names", ["{}_{}", "{}[{}]", "state.{}.{}"])
+def test_the_state_of_a_simulator(names, tmp_path):
+    """MuJoCo's qpos and qvel, with a free base of 7 and 6 numbers in front."""
+    table = without_imu()
+    t = np.arange(len(table)) / 100
+    half = 0.05 * np.sin(5 * t)
+    pose = [0.3 * t, 0.01 * np.sin(9 * t), 0.3 + 0 * t, np.cos(half), np.sin(half), 0 * t, 0 * t]
+    robot = load_robot(QUADRUPED / "quadruped.urdf")
+    state = {"qpos": pose, "qvel": [np.gradient(x, t) for x in pose[:6]]}
+    for word, kind in (("qpos", "q_"), ("qvel", "v_")):
+        state[word] += [table[f"{kind}{joint}"].to_numpy() for joint in robot.joints]
+    columns = {names.format(word, k): x for word, own in state.items() for k, x in enumerate(own)}
+    efforts = {names.format("ctrl", k): table[f"tau_{joint}"] for k, joint in enumerate(robot.joints)}
+    pl.DataFrame(columns | efforts).write_csv(tmp_path / "log.csv")
+    start = start_project(QUADRUPED / "quadruped.urdf", tmp_path / "log.csv", tmp_path / "job.toml", 100)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert start.method == "optimal-estimation"
+    assert recording["frame_position"]["columns"] == [names.format("qpos", k) for k in range(3)]
+    assert recording["orientation"]["columns"] == [names.format("qpos", k) for k in (4, 5, 6, 3)]
+    for quantity, word, first in (("position", "qpos", 7), ("velocity", "qvel", 6), ("torque", "ctrl", 0)):
+        at = dict(zip(recording[quantity]["joints"], recording[quantity]["columns"], strict=True))
+        assert at == {joint: names.format(word, first + k) for k, joint in enumerate(robot.joints)}
+
+
 @pytest.mark.parametrize("names", ["foot_force_{}", "/feet/foot_forces[{}]", "{}_foot_fz"])
 def test_a_quadruped_with_forces_of_its_feet(names, tmp_path):
     table, feet = without_imu(), ["lf", "lh", "rf", "rh"]  # the robot's order

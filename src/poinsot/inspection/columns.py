@@ -94,6 +94,14 @@ def match_columns(
     `columns`: headers of a log. `joints`: joints of the robot, in its order. `frames`: links that may have sensors.
     `rotors`: of a robot that flies.
     """
+    if state := _state_of_free_body(columns, joints):
+        headers = {state.get(column, column): column for column in columns if state.get(column, column)}
+        return [
+            replace(guess, column=headers[guess.column], reason=OF_STATE)
+            if guess.column in state.values()
+            else guess
+            for guess in match_columns([*headers], joints, frames, rotors)
+        ]
     guesses: dict[str, ColumnGuess] = {}
     # a name is a label too
     owners = {Label([joint]): (joint, BY_NAME) for joint in joints}
@@ -150,6 +158,29 @@ def match_columns(
             guess = ColumnGuess(column, f"{quantity or 'position'}.{joint}", reason, units[column])
             guesses.setdefault(guess.channel, guess)
     return sorted(guesses.values(), key=lambda guess: columns.index(guess.column))
+
+
+OF_STATE = f"{BY_NUMBER}, as in a simulator's state, in which a free base comes first"
+
+
+def _state_of_free_body(columns: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
+    """Header -> a name of what it is, of MuJoCo's `qpos` and `qvel` of a robot with a free base: place and quaternion
+    (w first), or twist, which has no name here, and then its joints; empty: there is no such state.
+    """
+    named: dict[str, str] = {}
+    bases = {"qpos": [f"base_pos_{axis}" for axis in XYZ] + [f"base_quat_{axis}" for axis in "wxyz"]}
+    bases["qvel"] = [""] * 6
+    quantities = {"qpos": "position", "qvel": "velocity"}
+    for word, base in bases.items():
+        numbers = {
+            column: int(words[-1])
+            for column in columns
+            if word in (words := words_of(column)) and words[-1].isdigit() and COMMANDS.isdisjoint(words)
+        }
+        if len(numbers) == len(base) + len(joints):
+            meanings = [*base, *(f"{joint}/{quantities[word]}" for joint in joints)]
+            named |= dict(zip(sorted(numbers, key=numbers.__getitem__), meanings, strict=True))
+    return named if any(named.values()) else {}
 
 
 def _first_number(group: Mapping[str, Label]) -> int:

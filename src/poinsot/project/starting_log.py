@@ -523,6 +523,7 @@ def read_log(
         keys["rows"] = [start, stop], why
     values = dict(table)
     quantities = _repairs(matched, values)
+    matched = _controls(matched, values)
     missing = frozenset(name for name, x in values.items() if not np.isfinite(x[rows]).all())
     values = {name: (carried_on(x, np.nan) if name in missing else x)[rows] for name, x in values.items()}
     if "rate_hz" not in keys and clock is None:
@@ -741,6 +742,31 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
         return f"a flag, {np.min(known):g} or {np.max(known):g}"
     supply = guess.quantity == "voltage" and is_supply(known)
     return "a supply voltage, which keeps its sign and size" if supply else ""
+
+
+def _controls(matched: Sequence[ColumnGuess], values: Columns) -> list[ColumnGuess]:
+    """A simulator's `ctrl`, which is an effort of motors where positions do not follow it."""
+    positions = {each.owner: values[each.column] for each in matched if each.quantity == "position"}
+    alike = []
+    for each in matched:
+        if (
+            each.quantity == "position_command"
+            and "ctrl" in words_of(each.column)
+            and each.owner in positions
+        ):
+            x, y = values[each.column], positions[each.owner]
+            known = np.isfinite(x) & np.isfinite(y)
+            (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
+            alike.append(float(xy / np.sqrt(xx * yy)) if xx * yy > 0 else 0.0)
+    if not alike or np.median(alike) > FOLLOWS:
+        return [*matched]
+    why = "positions do not follow it, so it is an effort"
+    return [
+        replace(each, channel=f"torque.{each.owner}", reason=f"{each.reason}; {why}")
+        if each.quantity == "position_command" and "ctrl" in words_of(each.column)
+        else each
+        for each in matched
+    ]
 
 
 def _of_whole_frames(matched: Sequence[ColumnGuess]) -> tuple[ColumnGuess, ...]:
