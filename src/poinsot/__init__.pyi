@@ -178,6 +178,7 @@ from .excitation.excitation import Excitation as Excitation
 from .estimate.estimate import predict as predict
 from .estimate.estimate import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
+from .project.prediction import read_estimate as read_estimate
 from .report import write_report as write_report
 from .io.results import write_estimate as write_estimate
 from .schemas import read_schema as read_schema
