@@ -183,7 +183,8 @@ OUTPUTS: dict[str, dict[str, Any]] = {
         "notes": list[str],
     },
     "export": {
-        **named(str, "source description"),
+        "source": str,
+        "description": str | None,
         "torque_error": Number,
         "changes": [Change],
         "notes": list[str],
