@@ -203,6 +203,8 @@ from .studies.fleet import Fleet as Fleet
 from .studies.fleet import FleetEstimate as FleetEstimate
 from .io.log_names import Log as Log
 from .io.log_names import find_logs as find_logs
+from .studies.comparison import compare as compare
+from .studies.comparison import Comparison as Comparison
 from .studies.random_effects import RandomEffects as RandomEffects
 from .studies.random_effects import random_effects as random_effects
 from .studies.streaming import Blocks as Blocks

@@ -6,13 +6,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from poinsot.export.c_source import Origin
+from poinsot.export.c_source import CodeOrigin
 from poinsot.export.python_source import python_module
 from poinsot.export.routines import Routines
 from poinsot.regression.dynamics import IdentifiedDynamics
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
-ORIGIN = Origin("0.0", "result.json", 64 * "0", "least-squares", "trusted")
+ORIGIN = CodeOrigin("0.0", "result.json", 64 * "0", "least-squares", "trusted")
 
 
 def dynamics_of(robot, theta):

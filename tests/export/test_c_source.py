@@ -7,7 +7,7 @@ import pytest
 
 import poinsot
 from export.generated import ORIGIN, STRICT, compiler, dynamics_of, run
-from poinsot.export.c_source import Samples, c_files, c_test
+from poinsot.export.c_source import CheckedMotion, c_files, c_test
 from poinsot.export.routines import Routines
 from poinsot.models.efforts import Counterbalance, Spring
 from poinsot.models.friction import ViscousCoulomb
@@ -59,7 +59,7 @@ def dynamics():
 def folder(dynamics, tmp_path_factory):
     folder, routines = tmp_path_factory.mktemp("c"), Routines(dynamics)
     q, v, a = np.random.default_rng(6).uniform(-2, 2, (3, 100, 6))
-    samples = Samples(q, v, a, dynamics.torque(q, v, a), None, "random motions")
+    samples = CheckedMotion(q, v, a, dynamics.torque(q, v, a), None, "random motions")
     texts = c_files(routines, "arm", ORIGIN, regressor=True)
     for name, text in {**texts, "arm_test.c": c_test(routines, "arm", samples), "calls.c": CALLS}.items():
         (folder / name).write_text(text)

@@ -23,7 +23,7 @@ TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class CheckedMotion:
     """A motion to test code with. `q`, `v`, `a`: (k, n). `tau`: (k, e) predicted efforts. `measured`: (k, e); None: the
     motion is not a recorded one. `source`: words.
     """
@@ -37,7 +37,7 @@ class Samples:
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class CodeOrigin:
     """What generated code says of where it is from. `version`: of poinsot. `result`: name of the file. `sha256`: of the
     result. `method`: that identified it. `trust`: in words.
     """
@@ -57,7 +57,7 @@ class Origin:
         ]
 
 
-def c_files(routines: Routines, name: str, origin: Origin, regressor: bool = False) -> dict[str, str]:
+def c_files(routines: Routines, name: str, origin: CodeOrigin, regressor: bool = False) -> dict[str, str]:
     """File name -> text of header and source. `name`: begins all names of the code."""
     every = routines.all(regressor)
     return {
@@ -66,7 +66,7 @@ def c_files(routines: Routines, name: str, origin: Origin, regressor: bool = Fal
     }
 
 
-def c_test(routines: Routines, name: str, samples: Samples) -> str:
+def c_test(routines: Routines, name: str, samples: CheckedMotion) -> str:
     """A program that compares the code with predictions, and with the measured efforts where they are known."""
     return "\n".join(_test(routines, name, samples))
 
@@ -111,7 +111,7 @@ def _comment(lines: list[str]) -> Iterator[str]:
     yield " */"
 
 
-def _header(routines: Routines, every: list[Routine], name: str, origin: Origin) -> Iterator[str]:
+def _header(routines: Routines, every: list[Routine], name: str, origin: CodeOrigin) -> Iterator[str]:
     guard, n = f"{name.upper()}_H", routines.size
     yield from _comment([*origin.lines(routines.robot.name), "", *facts(routines)])
     yield f"#ifndef {guard}\n#define {guard}\n"
@@ -132,7 +132,7 @@ def _header(routines: Routines, every: list[Routine], name: str, origin: Origin)
     yield "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
 
-def _source(routines: Routines, every: list[Routine], name: str, origin: Origin) -> Iterator[str]:
+def _source(routines: Routines, every: list[Routine], name: str, origin: CodeOrigin) -> Iterator[str]:
     yield from _comment(origin.lines(routines.robot.name))
     yield f'#include "{name}.h"\n'
     yield "#include <math.h>\n"
@@ -162,7 +162,7 @@ def _inverse_dynamics(name: str) -> str:
     return f"void {name}_inverse_dynamics(const double *q, const double *v, const double *a, double *tau)"
 
 
-def _test(routines: Routines, name: str, samples: Samples) -> Iterator[str]:
+def _test(routines: Routines, name: str, samples: CheckedMotion) -> Iterator[str]:
     n, e, k = routines.size, len(routines.robot.equations), len(samples.q)
     parts = [samples.q, samples.v, samples.a, samples.tau]
     parts += [] if samples.measured is None else [samples.measured]

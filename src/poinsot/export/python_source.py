@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .c_source import Origin, facts
+from .c_source import CodeOrigin, facts
 from .expressions import FUNCTIONS, Language, statements
 from .routines import PARAMETERS, Routine, Routines
 
@@ -15,12 +15,12 @@ NUMPY = Language(
 )
 
 
-def python_module(routines: Routines, origin: Origin, regressor: bool = False) -> str:
+def python_module(routines: Routines, origin: CodeOrigin, regressor: bool = False) -> str:
     """Text of the module; functions are those of the C code without its prefix."""
     return "\n".join(_module(routines, origin, regressor))
 
 
-def _module(routines: Routines, origin: Origin, regressor: bool) -> Iterator[str]:
+def _module(routines: Routines, origin: CodeOrigin, regressor: bool) -> Iterator[str]:
     lines = [*origin.lines(routines.robot.name), "", *facts(routines)]
     text = "\n".join(lines).replace("\\", "/").replace('"""', "'''")
     yield f'"""{text}\n"""\n'

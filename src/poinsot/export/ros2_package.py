@@ -12,7 +12,7 @@ import re
 from string import Template
 
 from ..exceptions import InvalidModel
-from .c_source import Origin, c_files
+from .c_source import CodeOrigin, c_files
 from .routines import Routines
 
 PACKAGE_XML = Template("""\
@@ -221,7 +221,7 @@ NODE_SPRINGS = Template("""
     }""")
 
 
-def ros2_files(routines: Routines, name: str, origin: Origin, regressor: bool = False) -> dict[str, str]:
+def ros2_files(routines: Routines, name: str, origin: CodeOrigin, regressor: bool = False) -> dict[str, str]:
     """File name with its folder -> text. The package is `NAME_dynamics`.
 
     Raises:

@@ -61,8 +61,8 @@ class Routine(NamedTuple):
     meaning: str
 
 
-class Motion(NamedTuple):
-    """Motion of a joint in its own axes: w, B, a and c; its place R, p in its parent."""
+class LinkMotion(NamedTuple):
+    """Motion of a joint's link in its own axes: w, B, a and c; its place R, p in its parent."""
 
     w: Vector3
     B: Sequence[Vector3]
@@ -235,10 +235,10 @@ class Routines:
 
     def _outward(
         self, q: Sequence[Value], v: Sequence[Value], a: Sequence[Value], gravity: Sequence[float]
-    ) -> list[Motion]:
-        tree, motions = self.robot.tree, list[Motion]()
+    ) -> list[LinkMotion]:
+        tree, motions = self.robot.tree, list[LinkMotion]()
         none: list[Value] = [0.0] * 3
-        world = Motion(none, [none] * 3, none, [-x for x in gravity], [none] * 3, none)
+        world = LinkMotion(none, [none] * 3, none, [-x for x in gravity], [none] * 3, none)
         for i, o in enumerate(tree.parent.tolist()):
             before = motions[o] if o >= 0 else world
             R, p = self._placement(i, q)
@@ -252,7 +252,7 @@ class Routines:
             w = plus(w_o, turning)
             a_i = plus(times(back, before.a), turning_dot, cross(w_o, turning))
             c = plus(times(back, plus(before.c, times(before.B, p))), u_dot, cross(plus(w, w_o), u))
-            motions.append(Motion(w, _spin(w, a_i), a_i, c, R, p))
+            motions.append(LinkMotion(w, _spin(w, a_i), a_i, c, R, p))
         return motions
 
     def _placement(self, i: int, q: Sequence[Value]) -> tuple[list[list[Value]], list[Value]]:
@@ -276,7 +276,7 @@ class Routines:
         factors: list[Value] = [1.0, np.cos(angle), np.sin(angle)]
         return [[dot(entry, factors) for entry in row] for row in K.tolist()], p
 
-    def _inward(self, motions: Sequence[Motion], pi: Sequence[Value]) -> list[Value]:
+    def _inward(self, motions: Sequence[LinkMotion], pi: Sequence[Value]) -> list[Value]:
         """Efforts of all freedoms for bodies pi."""
         tree, tau = self.robot.tree, list[Value]([0.0] * self.size)
         f: list[list[Value]] = [[0.0] * 3 for _ in motions]
@@ -366,7 +366,7 @@ def _spin(w: Vector3, a: Vector3) -> list[list[Value]]:
     ]
 
 
-def _needed(motion: Motion, pi: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+def _needed(motion: LinkMotion, pi: Sequence[Value]) -> tuple[list[Value], list[Value]]:
     """f and n of a body that moves."""
     m, h, (xx, xy, yy, xz, yz, zz) = pi[0], pi[1:4], pi[4:]
     (x, y, z), B, a = motion.w, motion.B, motion.a

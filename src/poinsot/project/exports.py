@@ -19,7 +19,7 @@ import numpy as np
 from ..estimate import Estimate
 from ..exceptions import InvalidModel, NotIdentifiable, PoinsotError
 from ..export.actuator_files import with_dynamics
-from ..export.c_source import Origin, Samples, c_files, c_test
+from ..export.c_source import CodeOrigin, CheckedMotion, c_files, c_test
 from ..export.export_robot import Export, parameters_json, prepare_export, refuse_untrusted
 from ..export.python_source import python_module
 from ..export.reading import open_description
@@ -119,22 +119,24 @@ class ExportJob:
         return Routines(self.dynamics, self.estimate.fit.units)
 
     @cached_property
-    def origin(self) -> Origin:
+    def origin(self) -> CodeOrigin:
         digest = sha256(self.path.read_bytes()).hexdigest()
         version = self.estimate.versions.get("poinsot", "")
-        return Origin(version, self.path.name, digest, self.estimate.method, self.estimate.diagnosis.verdict)
+        return CodeOrigin(
+            version, self.path.name, digest, self.estimate.method, self.estimate.diagnosis.verdict
+        )
 
     @cached_property
-    def samples(self) -> tuple[Samples, tuple[str, ...]]:
-        """Samples for the test of the code, and why they are not recorded ones."""
+    def samples(self) -> tuple[CheckedMotion, tuple[str, ...]]:
+        """A motion for the test of the code, and why they are not recorded ones."""
         n = self.routines.size
         try:
-            name, q, v, a, measured = recorded(self.prediction, TESTED)
-            return Samples(q, v, a, self.dynamics.torque(q, v, a), measured, f"recording {name!r}"), ()
+            name, _, q, v, a, measured = recorded(self.prediction, TESTED)
+            return CheckedMotion(q, v, a, self.dynamics.torque(q, v, a), measured, f"recording {name!r}"), ()
         except PoinsotError as error:
             q, v, a = np.random.default_rng(0).uniform(-2, 2, (3, TESTED, n))
             note = f"The test has random motions, since recordings are not there ({error}); --data FOLDER names them."
-            return Samples(q, v, a, self.dynamics.torque(q, v, a), None, "random motions"), (note,)
+            return CheckedMotion(q, v, a, self.dynamics.torque(q, v, a), None, "random motions"), (note,)
 
 
 def _texts(texts: Mapping[str, str]) -> dict[str, Callable[[Path], Any]]:

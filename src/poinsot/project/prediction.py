@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
 
-from ..arrays import JointSamples
+from ..arrays import JointSamples, Times
 from ..estimate import NORMAL_95, Certificate, Estimate, Fit, FullParameters
 from ..exceptions import InvalidMethod, UnreadableFile
 from ..io.readers import RECORDING_ENDING, list_columns
@@ -102,11 +102,21 @@ class PredictionJob:
             return identified(robot, self.result, self.path, "predict")
 
 
-def recorded(
-    job: PredictionJob, most: int
-) -> tuple[str, JointSamples, JointSamples, JointSamples, JointSamples]:
-    """Samples of the first recording of the result's project without a load, at equal distances: its name, q, v and a
-    (k, n), and measured efforts (k, e).
+class RecordedMotion(NamedTuple):
+    """Samples of a recording, joint side. `name`: of it. `time`: (k,) [s]. `q`, `v`, `a`: (k, n). `measured`: (k, e)
+    efforts.
+    """
+
+    name: str
+    time: Times
+    q: JointSamples
+    v: JointSamples
+    a: JointSamples
+    measured: JointSamples
+
+
+def recorded(job: PredictionJob, most: int) -> RecordedMotion:
+    """Samples, at equal distances, of the first recording of the result's project without a load; `most`: their number.
 
     Raises:
         PoinsotError: if the recordings are not there.
@@ -115,10 +125,14 @@ def recorded(
     run = next((run for run in job.project.runs(robot, job.folder) if not run.loaded), None)
     if run is None:
         raise UnreadableFile(f"{job.path} has only recordings with a load")
-    part, _ = _joint_side(job, robot, run)
+    return samples_of(_joint_side(job, robot, run)[0], run.name, most)
+
+
+def samples_of(part: Part, name: str, most: int) -> RecordedMotion:
+    """Samples of a recording at equal distances; `most`: their number."""
     _, v, a, tau = part.joint_side(0, len(part))
-    chosen = np.unique(np.linspace(0, len(part) - 1, most).astype(int))
-    return run.name, part.positions[chosen], v[chosen], a[chosen], tau[chosen]
+    k = np.unique(np.linspace(0, len(part) - 1, most).astype(int))
+    return RecordedMotion(name, part.signals.time[k], part.positions[k], v[k], a[k], tau[k])
 
 
 def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> IdentifiedDynamics:
