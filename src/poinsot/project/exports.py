@@ -19,7 +19,7 @@ import numpy as np
 from ..estimate import Estimate
 from ..exceptions import InvalidModel, NotIdentifiable, PoinsotError
 from ..export.actuator_files import with_dynamics
-from ..export.c_source import CodeOrigin, CheckedMotion, c_files, c_test
+from ..export.c_source import CheckedMotion, CodeOrigin, c_files, c_test
 from ..export.export_robot import Export, parameters_json, prepare_export, refuse_untrusted
 from ..export.python_source import python_module
 from ..export.reading import open_description
