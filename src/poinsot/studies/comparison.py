@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import JointSamples, Vector
-from ..estimate import NORMAL_95, Estimate
+from ..estimate import Estimate
 from ..exceptions import InvalidMethod, PoinsotError, listing
 from ..export.differences import Change, differences
 from ..export.export_robot import prepare_export
@@ -62,15 +62,23 @@ class ComparedParameter:
     p_value: float
     different: bool
 
+    @cached_property
+    def farthest(self) -> int:
+        """Place of the result that is farthest from the first, in standard deviations; the last of equal ones."""
+        apart = np.abs(self.values - self.values[0])
+        size = np.hypot(self.std, self.std[0])
+        far = np.divide(apart, size, out=np.where(apart > 0, np.inf, 0.0), where=size > 0)
+        return int(len(far) - 1 - np.argmax(far[::-1]))
+
     @property
     def difference(self) -> float:
-        """The last result's value less the first's."""
-        return float(self.values[-1] - self.values[0])
+        """Value of the farthest result less that of the first."""
+        return float(self.values[self.farthest] - self.values[0])
 
     @property
     def difference_std(self) -> float:
         """Standard deviation of `difference`."""
-        return float(np.hypot(self.std[-1], self.std[0]))
+        return float(np.hypot(self.std[self.farthest], self.std[0]))
 
     @property
     def change_percent(self) -> float:
@@ -296,7 +304,7 @@ class Comparison:
 
 COMPARED = (
     *("name", "unit", "kind", "owner", "grouping", "values", "std"),
-    *("difference", "difference_std", "change_percent", "p_value", "different"),
+    *("farthest", "difference", "difference_std", "change_percent", "p_value", "different"),
 )
 """Attributes of a compared parameter that its JSON has."""
 
@@ -373,8 +381,3 @@ def _recordings(estimate: Estimate) -> tuple[Any, ...] | None:
         files = [each.get("path") for each in one.get("files") or [one]]
         found.append((tuple(abspath(join(folder, str(path))) for path in files), str(one.get("window_s"))))
     return tuple(found) or None
-
-
-def intervals(parameter: ComparedParameter) -> tuple[Vector, Vector]:
-    """(K,) lower and upper ends of the 95 % intervals."""
-    return parameter.values - NORMAL_95 * parameter.std, parameter.values + NORMAL_95 * parameter.std

@@ -59,6 +59,16 @@ def lead(comparison: Comparison) -> str:
     return f"{count} of {of} {verb} beyond chance ({chance}): {series(comparison.different)}."
 
 
+def which(comparison: Comparison) -> str:
+    """Whose differences are shown."""
+    first, *others = comparison.names
+    return (
+        f"of {others[0]} from {first}"
+        if len(others) == 1
+        else f"from {first} of the result that is farthest from it"
+    )
+
+
 def comparison_text(comparison: Comparison) -> str:
     """The lead, a line a parameter, efforts, and notes."""
     rows = [
@@ -69,7 +79,7 @@ def comparison_text(comparison: Comparison) -> str:
         for one in comparison.parameters
     ]
     lines = [lead(comparison), "", text_table(rows)]
-    lines.append(f"difference: of {comparison.names[-1]} from {comparison.names[0]}, with its 95 % interval")
+    lines.append(f"difference: {which(comparison)}, with its 95 % interval")
     if comparison.common is not None:
         for name, row in zip(comparison.names[1:], comparison.common.difference_percent[1:], strict=True):
             joints = zip(comparison.common.joints, row.tolist(), strict=True)
@@ -119,26 +129,22 @@ def _table(comparison: Comparison) -> Table:
     for one in sorted(comparison.parameters, key=lambda one: one.p_value):
         row: dict[str, str | Cell] = {
             "Name": one.name,
-            "What it is": f"{meaning(one.name, one.kind)}, {one.owner}{with_others(one.name, one.grouping)}",
+            "Verdict": Cell("differs", tone="fair") if one.different else Cell("alike"),
+            "Difference": _difference(one),
+            "Change": percent_text(one.change_percent) if np.isfinite(one.change_percent) else UNKNOWN,
+            "p": probability_text(one.p_value),
+            "Unit": unit_text(one.unit),
         }
         row |= {name: plus_minus(*pair) for name, pair in zip(comparison.names, _rows(one), strict=True)}
-        percent = one.change_percent
-        row |= {
-            "Unit": unit_text(one.unit),
-            "Difference": value_text(one.difference, one.difference_std),
-            "95 % interval": interval_text(one.difference, one.difference_std),
-            "Change": percent_text(percent) if np.isfinite(percent) else UNKNOWN,
-            "p": probability_text(one.p_value),
-            "Verdict": Cell("differs", tone="fair") if one.different else Cell("alike"),
-        }
+        row["What it is"] = f"{meaning(one.name, one.kind)}, {one.owner}{with_others(one.name, one.grouping)}"
         rows.append(row)
     alone = "noise" if comparison.same_recordings else "noise and differences between recordings"
     return table(
         rows,
         code=("Name",),
         caption=f"Standard deviations are of what results do not share, {alone}; errors of laboratory and description "
-        f"cancel. Difference: of {comparison.names[-1]} from {comparison.names[0]}. p: probability of so large a "
-        f"difference by chance, each by itself; Holm's correction for {number_of(len(rows), 'parameter')} decides.",
+        f"cancel. Difference: {which(comparison)}, with its 95 % interval. p: probability of so large a difference by "
+        f"chance, each by itself; Holm's correction for {number_of(len(rows), 'parameter')} decides.",
     )
 
 
