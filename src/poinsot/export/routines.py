@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,6 @@ import numpy as np
 from ..exceptions import InvalidModel
 from ..models.efforts import JointEffort
 from ..models.friction import FrictionColumn
-from ..models.friction.listed import parameter_of
 from ..models.robot import tree as kinds
 from ..models.robot.articulated import Articulated
 from ..models.robot.joint_terms import JointTerms
@@ -95,13 +94,19 @@ class Routines:
             raise InvalidModel(
                 f"robot {robot.name!r} has a floating base or ball joints: code is generated for joints with positions"
             )
-        for effort, _, at in self._springs.values():
+        q, (v,) = inputs("q", self.size), inputs("v", 1)
+        tried: list[tuple[str, Callable[[], Any]]] = [
+            (f"the friction law {term.law.name!r}", partial(_friction, term, v))
+            for term, *_ in self.terms.nonlinear_entries
+        ]
+        springs = self._springs.values()
+        tried += [(f"the effort of joint {e.joint!r}", partial(_effort, e, q[at])) for e, _, at in springs]
+        for what, write in tried:
             try:
-                _effort(effort, inputs("q", self.size)[at])
+                write()
             except (TypeError, AttributeError):
                 raise InvalidModel(
-                    f"the effort of joint {effort.joint!r} branches on its position, which generated code does not: "
-                    "write it as a formula"
+                    f"{what} branches on its argument, or uses what is no formula; generated code has formulas only"
                 ) from None
 
     @property
@@ -150,7 +155,7 @@ class Routines:
                 "friction",
                 {"v": n},
                 "tau",
-                self._of_joints(self._of_kind(theta, _is_friction), q, v, still),
+                self._of_joints(self._only(theta, self.terms.is_friction), q, v, still),
                 "Friction with its offsets, part of the efforts of a motion.",
             ),
             Routine(
@@ -167,7 +172,7 @@ class Routines:
                     "springs",
                     {"q": n},
                     "tau",
-                    self._of_joints(self._of_kind(theta, _is_spring), q, still, still),
+                    self._of_joints(self._only(theta, self._are_springs), q, still, still),
                     "Springs and other efforts of position, part of the efforts of a motion.",
                 )
             )
@@ -220,7 +225,7 @@ class Routines:
         l = 10 * len(self.robot.bodies)
         g = [0.0] * 3 if gravity is None else self.robot.tree.gravity.tolist()
         of_bodies = self._inward(self._outward(q, v, a, g), theta[:l])
-        phi = theta[l:] if gravity is not None else self._of_kind(theta, _is_rotor)
+        phi = theta[l:] if gravity is not None else self._only(theta, self._are_rotors)
         return plus([of_bodies[k] for k in self.robot.equations], self._of_joints(phi, q, v, a))
 
     def _columns(self, q: Sequence[Value], v: Sequence[Value], a: Sequence[Value]) -> list[list[Value]]:
@@ -325,10 +330,20 @@ class Routines:
                 found |= {k: (effort, place, dof) for place, k in enumerate(entries)}
         return found
 
-    def _of_kind(self, theta: Sequence[Value], chosen: Callable[[str], bool]) -> list[Value]:
-        """Parameters after those of the bodies, with 0 for kinds that are not chosen."""
-        l = 10 * len(self.robot.bodies)
-        return [x if chosen(kind) else 0.0 for x, kind in zip(theta[l:], self._kinds[l:], strict=True)]
+    def _only(self, theta: Sequence[Value], chosen: Sequence[bool]) -> list[Value]:
+        """Parameters after those of the bodies, with 0 for those that are not chosen."""
+        own = theta[10 * len(self.robot.bodies) :]
+        return [x if yes else 0.0 for x, yes in zip(own, chosen, strict=True)]
+
+    @cached_property
+    def _are_rotors(self) -> list[bool]:
+        return [kind.startswith("rotor") for kind in self.terms.parameters.kinds]
+
+    @cached_property
+    def _are_springs(self) -> list[bool]:
+        """Neither rotors nor friction."""
+        pairs = zip(self._are_rotors, self.terms.is_friction, strict=True)
+        return [not rotor and not friction for rotor, friction in pairs]
 
     @property
     def _has_drive(self) -> bool:
@@ -342,18 +357,6 @@ class Routines:
         efforts = train.driven[:, None] * (train.velocity_map.T / train.gain[:, None])
         efforts[np.abs(efforts) < SNAPPED * np.abs(efforts).max()] = 0.0
         return times(efforts.tolist(), tau)
-
-
-def _is_rotor(kind: str) -> bool:
-    return kind.startswith("rotor")
-
-
-def _is_friction(kind: str) -> bool:
-    return parameter_of(kind) is not None
-
-
-def _is_spring(kind: str) -> bool:
-    return not _is_rotor(kind) and not _is_friction(kind)
 
 
 def _spin(w: Vector3, a: Vector3) -> list[list[Value]]:

@@ -62,6 +62,11 @@ class JointTerms:
         known = own | {f"{term.parameter.kind}{COUPLING}": term for term in law.coupled_terms}
         return tuple(known.get(block.kind) for block in self.parameters)
 
+    @property
+    def is_friction(self) -> tuple[bool, ...]:
+        """(K,) whether each parameter is one of friction, and no rotor, effort or drag."""
+        return tuple(term is not None for term in self._terms)
+
     @cached_property
     def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
         """Each effort of a joint with its degree of freedom, and the indices of its parameters and channels."""
