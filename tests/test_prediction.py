@@ -150,6 +150,56 @@ def test_a_result_predicts_as_its_estimate_does(result, poinsot, tmp_path, rng):
     )
 
 
+def test_a_result_that_is_read_back_predicts(result, rng):
+    """As the estimate that was written: any motion, and a recording, which is smoothed as the project says."""
+    path, estimate = result
+    back = package.read_estimate(path)
+    q, v, a = rng.standard_normal((3, 4, 3))
+    np.testing.assert_allclose(back.torque(q, v, a), estimate.torque(q, v, a), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(back.gravity(q), estimate.gravity(q), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(back.dynamics.residual_std, estimate.dynamics.residual_std, rtol=1e-12)
+    if "full_parameters" not in back.extras:  # which predictions would be of
+        doubled = back.updated(values=2 * back.values)
+        np.testing.assert_allclose(doubled.torque(q, v, a), 2 * back.torque(q, v, a), rtol=1e-12)
+    runs = package.Project.load(ARM / "job.toml").runs(back.dynamics.robot)
+    fit = back.predict(runs[1].recording, runs[1].name)
+    np.testing.assert_allclose(
+        fit.relative_error_percent_per_joint,
+        estimate.validation[0].relative_error_percent_per_joint,
+        rtol=1e-9,
+    )
+    again = back.predict(estimate.problem.parts[0].signals)
+    assert again.relative_error_percent == pytest.approx(estimate.fit.relative_error_percent, rel=1e-9)
+    with pytest.raises(InvalidMethod, match="without its load"):
+        back.predict(runs[1].recording, loaded=True)
+
+
+def test_a_result_knows_the_folder_of_its_data(poinsot, tmp_path):
+    """`--data` of the run, where the description was; a moved folder is given again."""
+    data, own = tmp_path / "data", tmp_path / "own"
+    data.mkdir(), own.mkdir()
+    for name in ("arm.urdf", "identification.csv", "validation.csv"):
+        (data / name).write_bytes((ARM / name).read_bytes())
+    (own / "job.toml").write_bytes((ARM / "job.toml").read_bytes())
+    assert poinsot("identify", own / "job.toml", "--data", data, "--out", tmp_path / "out")[0] == 0
+    still = np.zeros(3)
+    assert np.isfinite(package.read_estimate(tmp_path / "out").torque(still, still, still)).all()
+    data.rename(tmp_path / "moved")
+    with pytest.raises(PoinsotError, match="no robot description"):
+        package.read_estimate(tmp_path / "out").torque(still, still, still)
+    moved = package.read_estimate(tmp_path / "out", tmp_path / "moved")
+    assert np.isfinite(moved.torque(still, still, still)).all()
+
+
+def test_what_is_no_result_is_not_read(tmp_path):
+    for text in ("{}", '{"schema": "poinsot.predict/1", "parameters": []}', "[]", "no JSON"):
+        (tmp_path / "result.json").write_text(text)
+        with pytest.raises(PoinsotError, match="is not a result of"):
+            package.read_estimate(tmp_path)
+    with pytest.raises(PoinsotError, match="no file"):
+        package.read_estimate(tmp_path / "other.json")
+
+
 def test_mass_matrix_and_gravity_of_a_table_without_efforts(result, poinsot, tmp_path):
     path, estimate = result
     q = np.linspace(0, 1, 12).reshape(4, 3)

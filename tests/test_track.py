@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from export.generated import module_of
 from poinsot import cli
 from poinsot.estimate import Status, Trust
 from poinsot.estimators.online.problem import line_layout, stream_ticks
+from poinsot.estimators.online.tracking import published_line
 from poinsot.exceptions import InvalidProject, InvalidSignals, NotIdentifiable, PoinsotError
 from poinsot.project import Project, track
+from poinsot.project.prediction import load_dynamics
 from references.robots import random_robot
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -370,3 +373,21 @@ def test_a_stream_is_examined_too(folder):
     estimate = track(Project.load(folder / "track.toml"), stream=str(path)).estimate
     assert [finding.cause for finding in estimate.findings] == ["sign"]
     assert "a stream is not kept" in estimate.unchecked[0].reason
+
+
+def test_published_parameters_are_those_of_generated_code(folder, tracking, rng):
+    """The load found on the fly reaches inverse dynamics at run time: efforts are those of the filter's own model."""
+    dynamics = load_dynamics(folder / "robot.json")  # which track.toml names in robot_from
+    code, tracker = module_of(dynamics), tracking.tracker
+    line = published_line(tracker.kept[-1], tracker)
+    (body,) = line["bodies"]
+    first, parameters = body["first_parameter"], code["PARAMETERS"].copy()
+    assert dynamics.parameters.owners[first] == "forearm"
+    parameters[first : first + 10] = body["parameters"]
+    for q, v, a in rng.uniform(-2, 2, (5, 3, 3)):
+        Y, known = tracker.filter.torques(q, v, a)
+        wanted = known + Y @ tracker.kept[-1].published.ravel()
+        found = code["inverse_dynamics_with"](parameters, q, v, a)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
+    # the load of 1.5 kg is in it
+    assert body["parameters"][0] - code["PARAMETERS"][first] == pytest.approx(LOAD_KG, abs=0.2)

@@ -178,6 +178,7 @@ from .excitation.excitation import Excitation as Excitation
 from .estimate.estimate import predict as predict
 from .estimate.estimate import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
+from .project.prediction import read_estimate as read_estimate
 from .report import write_report as write_report
 from .io.results import write_estimate as write_estimate
 from .schemas import read_schema as read_schema
@@ -202,6 +203,8 @@ from .studies.fleet import Fleet as Fleet
 from .studies.fleet import FleetEstimate as FleetEstimate
 from .io.log_names import Log as Log
 from .io.log_names import find_logs as find_logs
+from .studies.comparison import compare as compare
+from .studies.comparison import Comparison as Comparison
 from .studies.random_effects import RandomEffects as RandomEffects
 from .studies.random_effects import random_effects as random_effects
 from .studies.streaming import Blocks as Blocks

@@ -11,6 +11,7 @@ import pytest
 
 import poinsot
 from poinsot.estimate import Estimate, fit_of
+from poinsot.exceptions import InvalidMethod
 from poinsot.io.results import identify_json, to_text
 from poinsot.report.sections import sections
 
@@ -176,3 +177,31 @@ def test_rows_without_an_order_have_no_autocorrelation(rng):
     e = rng.standard_normal((50, 1))
     fit = fit_of(np.arange(50.0), ("a",), ("m",), e, 0 * e, speeds=None, counts=[50], ordered=False)
     assert fit.autocorrelation.shape == (1, 0) and fit.whiteness == ()
+
+
+def test_it_reads_back_as_it_was_written(solved, tmp_path):
+    """Columns of all parameters to rounding; a text of what the result holds."""
+    (tmp_path / "result.json").write_text(json.dumps(identify_json(solved.estimate)))
+    back, estimate = poinsot.read_estimate(tmp_path), solved.estimate
+    for name in ("values", "std", "covariance", "white_std", "coloured_std", "next_recording_std"):
+        written, read = getattr(estimate, name), getattr(back, name)
+        assert (written is None) == (read is None), name
+        if written is not None:
+            # raising a variance to itself rounds
+            np.testing.assert_allclose(read, written, rtol=1e-9, atol=1e-12 * np.nanmax(np.abs(written)))
+    for name in (
+        "names",
+        "units",
+        "owners",
+        "kinds",
+        "groupings",
+        "status",
+        "trust",
+        "unchecked",
+        "warnings",
+    ):
+        assert getattr(back, name) == getattr(estimate, name), name
+    assert [str(finding) for finding in back.findings] == [str(finding) for finding in estimate.findings]
+    assert [str(body) for body in back.bodies] == [str(body) for body in estimate.bodies]
+    with pytest.raises(InvalidMethod, match="holds no samples"):
+        back.certificate()

@@ -132,6 +132,12 @@ def test_the_files_for_simulators_move_as_the_estimate_predicts(poinsot, folder,
         f.name for f in out.iterdir()
     }
     assert "swing_actuators.urdf: URDF holds damping" in " ".join(said.split())
+    for ending, to in ((".xml", "mjcf"), (".urdf", "urdf")):  # the same files from the result
+        code, _, err = poinsot("export", out, "--to", to, "--out", tmp_path / "again")
+        assert code == 0, err
+        written = (tmp_path / "again" / f"swing{ending}").read_text()
+        assert written == (out / f"swing_actuators{ending}").read_text()
+    assert poinsot("export", out, "--to", "c", "--out", tmp_path / "again")[0] == 2
     estimate = Project.load(folder / "job.toml").identify()
     found = estimate.extra(Actuators)
     robot = load_robot(out / "swing_actuators.urdf")

@@ -42,6 +42,8 @@ ORDER = (
     "open",
     "view",
     "predict",
+    "export",
+    "compare",
     "track",
     "excite",
     "repair",

@@ -10,14 +10,6 @@ import typer
 from ..exceptions import UnreadableFile
 from .shell import print_result, sentences
 
-RESULT = "result.json"
-"""Name of a result in the folder that `--out` made, unless the project gives it another."""
-
-
-def result_in(path: Path) -> Path:
-    """The result itself, or the one in a folder that `--out` made."""
-    return path / RESULT if path.is_dir() else path
-
 
 def show(
     result: Annotated[
@@ -31,7 +23,7 @@ def show(
 ) -> None:
     """Print a result again."""
     with sentences():
-        from ..project.other_jobs import read_result
+        from ..project.other_jobs import read_result, result_in
 
         result = result_in(result)
         text = read_result(result, "show").get("text")

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from .shell import Data, running
-from .show import result_in
 
 
 def view(
@@ -32,6 +31,7 @@ def view(
     with running(data, None, None if record is None else str(record)) as say:
         say("reading the result")
         from ..io.writing import check_apart
+        from ..project.other_jobs import result_in
         from ..project.prediction import PredictionJob
         from ..report.viewer.prior_weight import read_prior_weight
         from ..report.viewer.scene import read_scene

@@ -249,6 +249,13 @@ class Estimate:
         """
         return self._predicting.predicted(self, recording, name, loaded=loaded)
 
+    def compare(self, other: Estimate, **options: Any) -> Any:
+        """Which parameters differ from those of another result of this robot, and by how much: a `poinsot.Comparison`.
+
+        Options and errors are those of `poinsot.compare`, which takes several.
+        """
+        return load(".studies.comparison:compare_two")(self, other, **options)
+
     @property
     def _predicting(self) -> PredictingProblem:
         if isinstance(self.problem, PredictingProblem):

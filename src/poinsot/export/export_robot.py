@@ -244,15 +244,19 @@ class Export:
         # Checked before the description is written: both files or none.
         check_writable(beside)
         self.description.write(path)
-        content = {
+        write_json(self.content(path.name), beside)
+
+    def content(self, description: str | None = None) -> dict[str, Any]:
+        """The JSON file beside a description of this name; None: there is none."""
+        return {
             "schema": EXPORT_SCHEMA,
             "source": self.source.name,
-            "description": path.name,
+            "description": description,
             "torque_error": self.torque_error,
             "changes": [change._asdict() for change in self.changes],
             "notes": self.notes,
+            **self.elsewhere,
         }
-        write_json({**content, **self.elsewhere}, beside)
 
 
 def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, force: bool = False) -> Export:
@@ -280,14 +284,37 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
     return export
 
 
-def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = False) -> Export:
-    """Compute and check what `export_robot` writes, without writing it; arguments and errors as there."""
+def refuse_untrusted(estimate: Estimate, force: bool) -> None:
+    """Raise `UntrustedResult` if the estimate is not to be used, unless `force`."""
     if not force and estimate.trust is Trust.not_to_be_used:
         worst = estimate.findings[0]
         raise UntrustedResult(
-            f"the result is not to be used: {worst} To write a description from it nevertheless, give --force (in "
-            "Python force=True)."
+            f"the result is not to be used: {worst} To export it nevertheless, give --force (in Python force=True)."
         )
+
+
+def parameters_json(estimate: Estimate, robot: Articulated, why: str) -> dict[str, Any]:
+    """The JSON file of an estimate without a description: all values that it determines, sums of parameters too.
+
+    `why`: there is no description.
+    """
+    columns = estimate.values.tolist(), estimate.std.tolist(), estimate.units, estimate.kinds, estimate.owners
+    rows = map(TorqueParameter._make, zip(estimate.groupings, *columns, strict=True))
+    return {
+        "schema": EXPORT_SCHEMA,
+        "source": "" if robot.source is None else robot.source.name,
+        "description": None,
+        "torque_error": None,
+        "changes": [],
+        "notes": [f"No description has these values: {why}."],
+        "bodies": [{key: plain(body)[key] for key in BODY} for body in estimate.bodies],
+        "parameters": [{**row._asdict(), "written": False} for row in compress(rows, estimate.identifiable)],
+    }
+
+
+def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = False) -> Export:
+    """Compute and check what `export_robot` writes, without writing it; arguments and errors as there."""
+    refuse_untrusted(estimate, force)
     if robot.source is None:
         raise InvalidModel(f"robot {robot.name!r} has no file to edit; read it from one with load_robot")
     bodies = _bodies(estimate, robot, force)

@@ -7,11 +7,13 @@ writes there removes what a killed one left.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import file_digest
 from os.path import isfile, samefile
 from pathlib import Path
 from shutil import copyfileobj
@@ -181,3 +183,33 @@ def output_folder(folder: str | Path) -> Path:
     except OSError as error:
         raise UnwritableOutput(f"cannot create the folder {folder}: {error.strerror or error}") from error
     return folder
+
+
+def write_own(writers: Mapping[str, Callable[[Path], object]], folder: Path, record: str) -> list[Path]:
+    """Write files to a folder where only those are overwritten that this function wrote before.
+
+    Args:
+        writers: name, with folders, -> what writes the file. record: name of the file that lists what was written.
+
+    Raises:
+        UnwritableOutput: if a file stands there that is not in the record, or was changed since; nothing is written.
+    """
+    listed = folder / record
+    known = json.loads(listed.read_text(encoding="utf-8"))["files"] if isfile(listed) else {}
+    for name in writers:
+        if isfile(path := folder / name) and known.get(name) != _digest(path):
+            raise UnwritableOutput(
+                f"{path} is there, and was not written by this verb or was changed since; move it, or name another "
+                "folder"
+            )
+    paths = [output_folder((folder / name).parent) / Path(name).name for name in writers]
+    for path, write in zip(paths, writers.values(), strict=True):
+        write(path)
+    files = known | {name: _digest(path) for name, path in zip(writers, paths, strict=True)}
+    write_text(listed, json.dumps({"schema": "poinsot.manifest/1", "files": files}, indent=1) + "\n")
+    return paths
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

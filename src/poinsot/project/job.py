@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import isfile
+from os.path import abspath, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,12 @@ class Job:
     def settings(self) -> Settings:
         return self.project.settings
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of the project in a result, from which it is restored for predictions; with the data's folder."""
+        folder = {} if self.data_dir is None else {"data_folder": abspath(self.data_dir)}
+        return {**self.project.record, **folder}
+
     def say(self, stage: str) -> None:
         """Report the stage that begins."""
         report(self.progress, stage)
@@ -142,9 +148,9 @@ class Project(Brief):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record of the project in a result, from which the project is restored for predictions."""
+        """Settings, path and text of the project file."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        found = {"project": settings, "project_file": str(self.path)}
+        found = {"project": settings, "project_file": abspath(self.path)}
         with suppress(OSError):  # a project that Python made has no file
             found["project_text"] = self.path.read_text(encoding="utf-8")
         return found

@@ -173,6 +173,15 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
     return identify_json(other.identify(job.data_dir, stop=job.stop))
 
 
+RESULT = "result.json"
+"""Name of a result in the folder that `--out` made, unless the project gives it another."""
+
+
+def result_in(path: Path) -> Path:
+    """The result itself, or the one in a folder that `--out` made."""
+    return path / RESULT if path.is_dir() else path
+
+
 def read_result(path: Path, key: str) -> Mapping[str, Any]:
     """The JSON of a result; `key`: key of the project file that names it, for messages."""
     if existing_file(path).stat().st_size > MAX_RESULT_BYTES:

@@ -1,4 +1,4 @@
-"""Predictions of a result for another motion: `poinsot predict RESULT.json MOTION.csv`.
+"""Predictions of a result for another motion: `poinsot predict RESULT.json MOTION.csv`, and results read back.
 
 A result contains the project that it was made with: its robot can be read again, and a table is read as the recordings
 of that project. Methods predict by `ProjectMethod.predict`.
@@ -10,23 +10,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
 
-from ..estimate import NORMAL_95
-from ..exceptions import UnreadableFile
+from ..arrays import JointSamples, Times
+from ..estimate import NORMAL_95, Certificate, Estimate, Fit, FullParameters
+from ..exceptions import InvalidMethod, UnreadableFile
 from ..io.readers import RECORDING_ENDING, list_columns
 from ..io.reading import read_recording
 from ..io.sources import Column, existing_file
+from ..io.stored_results import estimate_of
 from ..parameters import rescaled
 from ..recording import EFFORTS, QUANTITIES, Recording
 from ..regression.dynamics import IdentifiedDynamics
 from ..regression.inverse_dynamics import InverseDynamics, Part, columns_of
 from ..signals.signals import Signals
 from .job import Project
-from .other_jobs import identified, of_result, read_result
+from .other_jobs import identified, of_result, read_result, result_in
 from .preparation import condition, smooth, with_filters
 from .recordings import Run, build_source, channel_units
 from .settings import Settings
@@ -52,9 +54,13 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class PredictionJob:
-    """A prediction to make from a result. `path`: path of the result. `motion`: file with the given motion. `data_dir`:
-    folder of the robot's description; None: that of the project file or of the result. `wanted`: `"torque"`, or
-    `"mass-matrix"`, `"gravity"` or both. All methods raise `PoinsotError`: one sentence that says what to correct.
+    """A prediction to make from a result. All methods raise `PoinsotError`: one sentence that says what to correct.
+
+    Args:
+        path: path of the result. motion: file with the given motion.
+        data_dir: folder of the robot's description; None: that of the project file or of the result, or `--data` of its
+            run.
+        wanted: `"torque"`, or `"mass-matrix"`, `"gravity"` or both.
     """
 
     path: Path
@@ -83,11 +89,50 @@ class PredictionJob:
         return Project(path if path.is_file() else self.path, checked)
 
     @cached_property
+    def folder(self) -> Path | None:
+        """Folder of the data: as given, or as it was when the result was written; None: that of the project file."""
+        recorded = self.result.get("settings", {}).get("data_folder")
+        return Path(recorded) if self.data_dir is None and recorded is not None else self.data_dir
+
+    @cached_property
     def dynamics(self) -> IdentifiedDynamics:
         """Identified dynamics of the result, whose method must be a regression."""
-        robot = self.project.robot(self.data_dir or self.path.parent)
+        robot = self.project.robot(self.folder or self.path.parent)
         with of_result(self.path, "predict"):
             return identified(robot, self.result, self.path, "predict")
+
+
+class RecordedMotion(NamedTuple):
+    """Samples of a recording, joint side. `name`: of it. `time`: (k,) [s]. `q`, `v`, `a`: (k, n). `measured`: (k, e)
+    efforts.
+    """
+
+    name: str
+    time: Times
+    q: JointSamples
+    v: JointSamples
+    a: JointSamples
+    measured: JointSamples
+
+
+def recorded(job: PredictionJob, most: int) -> RecordedMotion:
+    """Samples, at equal distances, of the first recording of the result's project without a load; `most`: their number.
+
+    Raises:
+        PoinsotError: if the recordings are not there.
+    """
+    robot = job.dynamics.robot
+    run = next((run for run in job.project.runs(robot, job.folder) if not run.loaded), None)
+    if run is None:
+        raise UnreadableFile(f"{job.path} has only recordings with a load")
+    return samples_of(_joint_side(job, robot, run)[0], run.name, most)
+
+
+def samples_of(part: Part, name: str, most: int) -> RecordedMotion:
+    """Samples of a recording at equal distances; `most`: their number."""
+    _, v, a, tau = part.joint_side(0, len(part))
+    k = np.unique(np.linspace(0, len(part) - 1, most).astype(int))
+    return RecordedMotion(name, part.signals.time[k], part.positions[k], v[k], a[k], tau[k])
 
 
 def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> IdentifiedDynamics:
@@ -100,6 +145,64 @@ def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> Ident
         UnreadableFile, InvalidProject: if it is not a result of a regression, or its robot cannot be read.
     """
     return PredictionJob(Path(path), Path(path), None if data_dir is None else Path(data_dir)).dynamics
+
+
+def read_estimate(path: str | Path, data_dir: str | Path | None = None) -> Estimate:
+    """Read back what `poinsot identify` or `track` wrote: values, intervals, bodies, findings and provenance.
+
+    `torque`, `mass_matrix`, `gravity` and `predict` of the linear methods work as after `identify`; they read the
+    robot's description. Fits have their errors, and no samples.
+
+    Args:
+        path: the result, or its folder.
+        data_dir: folder of the robot's description; None: that of the project file or of the result.
+
+    Raises:
+        UnreadableFile: if it is not such a result.
+    """
+    path = result_in(Path(path))
+    job = PredictionJob(path, path, None if data_dir is None else Path(data_dir))
+    with of_result(path, "read_estimate"):
+        estimate = estimate_of(job.result)
+    return replace(estimate, problem=StoredProblem(job))
+
+
+@dataclass(frozen=True, eq=False)
+class StoredProblem:
+    """The problem of a result without its recordings: it predicts, and certifies nothing. `job`: of the result."""
+
+    job: PredictionJob
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        raise InvalidMethod(
+            f"{self.job.path} holds no samples to evaluate; identify its project again to certify the solution"
+        )
+
+    def dynamics(self, estimate: Estimate) -> IdentifiedDynamics:
+        """Torque, mass matrix and gravity of these values."""
+        stored, known = self.job.dynamics, estimate.extra(FullParameters) or estimate
+        place = [known.names.index(name) for name in stored.names]
+        covariance = known.covariance[np.ix_(place, place)]
+        return replace(stored, values=known.values[place], covariance=covariance)
+
+    def predicted(
+        self, estimate: Estimate, recording: Signals | Recording, name: str = "", *, loaded: bool = False
+    ) -> Fit:
+        """Measured against predicted effort of another recording, smoothed as the project says."""
+        if loaded:
+            raise InvalidMethod(
+                f"{self.job.path} predicts the robot without its load; identify its project again to predict with it"
+            )
+        dynamics = self.dynamics(estimate)
+        if isinstance(recording, Recording):
+            run = Run(name, "identification", recording)
+            recording = _joint_side(self.job, dynamics.robot, run)[0].signals
+        return _compared(dynamics, recording, name)
+
+
+def _compared(dynamics: IdentifiedDynamics, signals: Signals, name: str = "") -> Fit:
+    problem = InverseDynamics(dynamics.robot, signals, held=dynamics.parameters.held)
+    return problem.fit(problem.base.map @ dynamics.theta, name)
 
 
 def predict_dynamics(job: PredictionJob) -> Prediction:
@@ -143,8 +246,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         half = NORMAL_95 * np.hypot(dynamics.torque_std(*motion), dynamics.residual_std)
         errors: list[float | None] = [None] * len(names)
         if measured:
-            problem = InverseDynamics(robot, signals, held=dynamics.parameters.held)
-            errors = list(problem.fit(problem.base.map @ dynamics.theta).relative_error_percent_per_joint)
+            errors = list(_compared(dynamics, signals).relative_error_percent_per_joint)
         rms = [np.sqrt(np.mean(x**2, axis=0)).tolist() for x in (tau, half)]
         for k, name in enumerate(names):
             for ending, values in (("", tau), (".low", tau - half), (".high", tau + half)):

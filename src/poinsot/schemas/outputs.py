@@ -34,6 +34,7 @@ from ..inspection.motion import ClockFacts
 from ..io.results import ABOUT, CERTIFICATE, FIT, MADE
 from ..models.servo.actuator import actuator_parameters
 from ..signals.bandwidth import FilterProposal
+from ..studies.comparison import COMPARED, ComparedParameter
 from ..studies.fleet import OF_LOG, PooledParameter
 from ..studies.random_effects import RandomEffects, Spread
 from .json_types import Number, keys_of, row_of
@@ -183,12 +184,28 @@ OUTPUTS: dict[str, dict[str, Any]] = {
         "notes": list[str],
     },
     "export": {
-        **named(str, "source description"),
+        "source": str,
+        "description": str | None,
         "torque_error": Number,
         "changes": [Change],
         "notes": list[str],
         "bodies": [{key: keys_of(Body)[key] for key in BODY}],
         "parameters": [keys_of(TorqueParameter) | {"written": bool}],
+    },
+    "compare": {
+        "results": [named(str, "name trust method robot") | {"rows": int}],
+        "different": list[str],
+        "level": Number,
+        "same_recordings": bool,
+        "parameters": [keys_of(ComparedParameter, *COMPARED)],
+        "efforts": (
+            named(list[str], "joints units") | {"recording": str, "difference_percent": Matrix},
+            None,
+        ),
+        "bodies": [{"name": str, "masses": Numbers, "centers_of_mass": list[Numbers | None]}],
+        "changes": ([Change], None),
+        "notes": list[str],
+        "text": str,
     },
     "reproduce": {
         "name": str,

@@ -510,8 +510,13 @@ class Tracker:
 
 
 def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
-    """One line for a consumer: published and estimated bodies, their uncertainty, and their excitation."""
-    excitations = tracker.excitation()
+    """One line for a consumer: published and estimated bodies, their uncertainty, and their excitation.
+
+    `parameters` are ten of the model, from `first_parameter` on in the order of `Articulated.parameters`: the published
+    body, and beside it what the base parameters of other bodies leave at its place.
+    """
+    excitations, torques = tracker.excitation(), tracker.filter.torques
+    model = tracked.published + torques.known[torques.open_bodies]
     return {
         "time": tracked.time,
         "recording": tracked.recording,
@@ -520,13 +525,21 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
             {
                 "name": link.link,
                 "inertial": published,
+                "first_parameter": 10 * int(body),
+                "parameters": parameters,
                 "mass": published[0],
                 "estimated_mass": pi[0],
                 "mass_std": std,
                 "shown": {"mass": link.mass, "center_of_mass": link.center_of_mass, "inertia": link.inertia},
             }
-            for link, published, pi, std in zip(
-                excitations, tracked.published, tracked.bodies, tracked.mass_std, strict=True
+            for link, published, body, parameters, pi, std in zip(
+                excitations,
+                tracked.published,
+                torques.open_bodies,
+                model,
+                tracked.bodies,
+                tracked.mass_std,
+                strict=True,
             )
         ],
     }

@@ -62,6 +62,11 @@ class JointTerms:
         known = own | {f"{term.parameter.kind}{COUPLING}": term for term in law.coupled_terms}
         return tuple(known.get(block.kind) for block in self.parameters)
 
+    @property
+    def is_friction(self) -> tuple[bool, ...]:
+        """(K,) whether each parameter is one of friction, and no rotor, effort or drag."""
+        return tuple(term is not None for term in self._terms)
+
     @cached_property
     def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
         """Each effort of a joint with its degree of freedom, and the indices of its parameters and channels."""
@@ -103,7 +108,7 @@ class JointTerms:
         _, columns = self.structure
         by_v, by_a = self.linear_entries
         out = v @ by_v + a @ by_a
-        for term, own_entries, C, own in self._nonlinear_entries:
+        for term, own_entries, C, own in self.nonlinear_entries:
             out[:, own_entries] += term.effort(v @ C.T, self.dry_speed) * own
         positions = self.robot.joint_positions(q) if self.efforts else v
         for effort, dof, places, read in self.efforts:
@@ -169,7 +174,7 @@ class JointTerms:
         return tuple((term, np.array(places)) for term, places in groups.items())
 
     @cached_property
-    def _nonlinear_entries(self) -> tuple[tuple[FrictionColumn, np.ndarray, Matrix, Vector], ...]:
+    def nonlinear_entries(self) -> tuple[tuple[FrictionColumn, np.ndarray, Matrix, Vector], ...]:
         """Each such term, its entries, their directions c (k, n), and c at each entry's own row."""
         (rows, columns), terms = self.structure, []
         for term, places in self._nonlinear:

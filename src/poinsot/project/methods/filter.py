@@ -143,7 +143,7 @@ class FilterMethod(OnlineMethod):
             status=status,
             problem=problem,
             inherited=errors,
-            settings=job.project.record,
+            settings=job.record,
             steps=steps,
             warnings=warnings,
             seconds=watch.seconds,

@@ -188,7 +188,7 @@ class LinearMethod(ProjectMethod):
         rows = min(estimate.seconds.get("regressor", 0.0), seconds["solve"])
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
-            settings={**estimate.settings, **job.project.record},
+            settings={**estimate.settings, **job.record},
             seconds=seconds | {"regressor": seconds["regressor"] + rows, "solve": seconds["solve"] - rows},
         )
 

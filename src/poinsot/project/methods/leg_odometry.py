@@ -76,4 +76,4 @@ class LegOdometryMethod(OnlineMethod):
         with stoppable() as ctrl_c:
             stop = job.stop or ctrl_c
             estimate = filter_.solve(problem, progress=job.progress, stop=stop, on_sample=on_sample)
-        return Tracking(estimate.updated(settings=job.project.record))
+        return Tracking(estimate.updated(settings=job.record))

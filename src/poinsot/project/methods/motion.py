@@ -51,7 +51,7 @@ class MotionMethod(ProjectMethod):
         estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop, **more)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),
-            settings=job.project.record,
+            settings=job.record,
             seconds=watch.beside(estimate.seconds),
         )
 
