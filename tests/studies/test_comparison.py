@@ -117,7 +117,7 @@ def test_what_cannot_be_compared_says_why(days):
     known = first.identifiable & (np.array(first.names) != "fc2")
     found = first.compare(days[1].updated(groupings=sums, identifiable=known))
     assert set(found.left_out) == {"zz1r", "fc2"} and "different sums" in found.left_out["zz1r"]
-    assert any("zz1r means different sums" in note for note in found.notes)
+    assert any("zz1r (different sums: " in note for note in found.notes)
 
 
 def test_names_are_those_of_folders():

@@ -16,7 +16,7 @@ def compare(
         list[Path],
         typer.Argument(
             help="Two or more that `poinsot identify` wrote: results, or their folders; the first is compared with.",
-            metavar="RESULT RESULT",
+            metavar="RESULT",
             show_default=False,
         ),
     ],
@@ -24,7 +24,7 @@ def compare(
     out: Out = None,
     json: Json = None,
 ) -> None:
-    """Compare results of one robot: days, methods, loads, before and after."""
+    """Compare results of one robot: what differs beyond chance."""
     with running(data, out, json) as say:
         say("reading the results")
         from ..io.writing import check_apart

@@ -41,7 +41,7 @@ def export(
         bool, typer.Option("--force", help="Write even a result that is not to be used.")
     ] = False,
 ) -> None:
-    """Write an identified model as code, or in the description of its robot."""
+    """Write an identified model as code or description."""
     with running(data, out, None) as say:
         say("reading the result")
         from ..exceptions import InvalidMethod, check_known

@@ -140,7 +140,7 @@ class Comparison:
         if not self.parameters:
             raise InvalidMethod(
                 f"{listing(self.names)} have no parameter in common that each of them determines: "
-                f"{'; '.join(self.left_out.values()) or 'they estimate others'}"
+                f"{'; '.join(self._reasons) or 'they estimate others'}"
             )
 
     @property
@@ -175,13 +175,21 @@ class Comparison:
         for name in every:
             rows = [(each, each.names.index(name)) for each in self.estimates if name in each.names]
             if len(rows) < len(self.estimates):
-                found[name] = f"{name} is not in every result"
+                found[name] = "not in every result"
             elif not all(each.identifiable[k] and np.isfinite(self._std(each)[k]) for each, k in rows):
-                found[name] = f"{name} is not determined by every result"
+                found[name] = "not determined by every result"
             elif len({(each.units[k], each.groupings[k]) for each, k in rows}) > 1:
                 sums = dict.fromkeys(f"{each.groupings[k]} [{each.units[k]}]" for each, k in rows)
-                found[name] = f"{name} means different sums: {', '.join(sums)}"
+                found[name] = f"different sums: {', '.join(sums)}"
         return found
+
+    @property
+    def _reasons(self) -> list[str]:
+        """Why parameters are not compared, each with their names."""
+        names: dict[str, list[str]] = {}
+        for name, why in self.left_out.items():
+            names.setdefault(why, []).append(name)
+        return [f"{listing(own)} ({why})" for why, own in names.items()]
 
     def _std(self, estimate: Estimate) -> Vector:
         """(b,) s of one result."""
@@ -211,7 +219,7 @@ class Comparison:
                 found.append(
                     f"{name} is not to be used ({estimate.diagnosis.verdict}), so what differs may be its error."
                 )
-        found += [f"Not compared: {why}." for why in self.left_out.values()]
+        found += [f"Not compared: {reason}." for reason in self._reasons]
         return (*found, *self._common[1], *self._descriptions[1])
 
     @property
