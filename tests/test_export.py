@@ -128,6 +128,10 @@ def test_only_own_files_are_overwritten(result, poinsot, tmp_path):
     code, _, err = poinsot(*given)
     assert code == 2 and "was not written by this verb or was changed since" in err and err.count("\n") == 1
     assert (tmp_path / "arm.c").read_text() == before and not (tmp_path / "arm.h").exists()
+    for damaged in ("{", "[]", '{"files": 1}'):
+        (tmp_path / "poinsot.export.json").write_text(damaged)
+        code, _, err = poinsot(*given)
+        assert code == 2 and "is damaged" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -136,6 +140,8 @@ def test_only_own_files_are_overwritten(result, poinsot, tmp_path):
         (("--to", "cpp"), "no format 'cpp'"),
         (("--to", "mjcf"), "--to urdf"),
         (("--to", "c", "--name", "9-arm"), "no name in code"),
+        (("--to", "urdf", "--name", "../arm"), "no name of a file"),
+        (("--to", "json", "--name", ""), "no name of a file"),
         (("--to", "c", "--data", "nowhere"), "no folder nowhere"),
     ],
 )

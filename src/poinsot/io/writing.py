@@ -192,10 +192,14 @@ def write_own(writers: Mapping[str, Callable[[Path], object]], folder: Path, rec
         writers: name, with folders, -> what writes the file. record: name of the file that lists what was written.
 
     Raises:
-        UnwritableOutput: if a file stands there that is not in the record, or was changed since; nothing is written.
+        UnwritableOutput: if a file stands there that is not in the record, or was changed since, or the record is
+            damaged; nothing is written.
     """
     listed = folder / record
-    known = json.loads(listed.read_text(encoding="utf-8"))["files"] if isfile(listed) else {}
+    try:
+        known = dict(json.loads(listed.read_text(encoding="utf-8"))["files"]) if isfile(listed) else {}
+    except (ValueError, LookupError, TypeError):
+        raise UnwritableOutput(f"{listed} is damaged; remove it, or name another folder") from None
     for name in writers:
         if isfile(path := folder / name) and known.get(name) != _digest(path):
             raise UnwritableOutput(

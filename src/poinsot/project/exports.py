@@ -100,7 +100,9 @@ class ExportJob:
     @cached_property
     def called(self) -> str:
         """Name of the files."""
-        return self.name or self.estimate.robot or self.path.stem
+        if self.name is not None and (not self.name or Path(self.name).name != self.name):
+            raise InvalidModel(f"--name {self.name!r} is no name of a file; --out names the folder")
+        return self.name or re.sub(r"[^\w.-]", "_", self.estimate.robot) or self.path.stem
 
     @cached_property
     def identifier(self) -> str:
