@@ -182,12 +182,12 @@ def roll_out(
     position, fine_q, fine_v = np.empty(T), np.empty(K + 1), np.empty(K + 1)
     sensitivities, torque = np.zeros((T, len(wanted))), np.empty(K)
     fine_rates = np.zeros((0 if velocity_at is None or not wanted else K + 1, len(wanted)))
+    loads = load.inertia, load.load, load.slope, load.posture, load.static
     saturated, stuck = roll(
-        np.ascontiguousarray(theta, dtype=float), active_laws(theta, wanted), np.asarray(knots, dtype=float), slots,
-        steps.time, steps.counts,
-        setpoint.time, setpoint.position, setpoint.hold, load.inertia, load.load, load.slope, load.posture, load.static,
-        np.empty(0) if supply is None else supply, position, sensitivities, fine_rates, fine_q, fine_v,
-        torque,
+        *_writeable(theta), active_laws(theta, wanted), *_writeable(np.asarray(knots)), slots,
+        *_writeable(steps.time), steps.counts, *_writeable(setpoint.time, setpoint.position), bool(setpoint.hold),
+        *_writeable(*loads, np.empty(0) if supply is None else supply),
+        position, sensitivities, fine_rates, fine_q, fine_v, torque,
     )  # fmt: skip
     velocity, acceleration, rates = np.empty(0), np.empty(0), np.empty((0, len(wanted)))
     if velocity_at is not None:
@@ -210,6 +210,11 @@ def roll_out(
         saturated / K,
         stuck / K,
     )
+
+
+def _writeable(*arrays: Vector) -> list[Vector]:
+    """The same arrays, copied where they are read-only or strided: for another type the kernel is compiled again."""
+    return [np.require(array, float, ("C", "W")) for array in arrays]
 
 
 def interpolated(time: Times, values: Matrix, at: Vector) -> Matrix:
