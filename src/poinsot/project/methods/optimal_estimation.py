@@ -23,6 +23,7 @@ from .motion import MotionMethod, prepared, read_robot
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
+    from ...estimators.shooting.recordings import NoisyContacts
     from ...estimators.shooting.rollout import Rollout
     from ...models.contacts.contacts import ContactDetection
     from ...models.robot.actuation import Actuation
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from ..job import Job
     from ..settings import Settings
 
+
+WEAK_PRIOR = 1.0
+"""Standard deviation of each coordinate of a chart about the description: a factor of e^2 on a mass."""
+STEP_TOLERANCE = 0.1
+"""Length of the last step in standard deviations, where noise levels come from the data."""
 
 NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
@@ -69,7 +75,7 @@ class SensedMotionMethod(MotionMethod):
     joints: list[str] = []
     gains: list[str] = []
     chart: ChartName = "log-cholesky"
-    noise: dict[str, NoiseLevel]
+    noise: dict[str, NoiseLevel] = {}
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
     bias_std: dict[str, Positive] = {}
@@ -77,10 +83,15 @@ class SensedMotionMethod(MotionMethod):
     start_std: Window | None = None
     dry_speed: Positive = 0.05
 
+    @property
+    def noisy(self) -> NoisyContacts | None:
+        """How contacts give way; None: they are rigid, and all noise levels are given."""
+        return None
+
     @model_validator(mode="after")
     def _something_disturbs(self) -> SensedMotionMethod:
         commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
-        if self.speed_noise is None and not commands:
+        if self.noisy is None and self.speed_noise is None and not commands:
             raise refuse(
                 "noise",
                 "process noise is missing: give speed_noise, or in noise that of torque, current or thrust",
@@ -113,8 +124,9 @@ class SensedMotionMethod(MotionMethod):
             {name: recordings[name] for name in used},
             MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std),
             contacts={run.name: contacts_of(settings.contacts, run) for run in runs},
-            known=KnownParameters(parameters, priors, self.prior_std),
+            known=KnownParameters(parameters, priors, self.prior_std or (WEAK_PRIOR if self.noisy else None)),
             held_out={name: recording for name, recording in recordings.items() if name not in used},
+            noisy=self.noisy,
         )
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
@@ -139,7 +151,10 @@ class OptimalEstimationMethod(SensedMotionMethod):
 
     `process_noise = "auto"`: noise levels of commands and speeds are estimated by maximum likelihood, `"commands"`:
     those of commands alone; given levels are the initial guess. `contact_schedule = "estimated"`: times at which
-    contacts close and open are estimated. `contact_slip = "estimated"`: noise of speeds is raised where a foot slips.
+    contacts close and open are estimated. `contact_model`: `"noisy"`, accelerations of closed contacts have noise, and
+    all noise levels that are not given are estimated; `"rigid"`, contacts close with impacts. `contact_margin_s`: time
+    before a contact closes and after it opens in which it is held, with more noise [s]. With `"noisy"`, `prior_std` is
+    1 and `step_tolerance` 0.1 where they are not given.
     `delay_std_s`: standard deviation of delays of readings about 0, by quantity, channel group, frame, or `all`.
     `bias_walk`: standard deviation of the change of biases in the square root of a second, by quantity or channel
     group; `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: result used as initial guess.
@@ -150,6 +165,15 @@ class OptimalEstimationMethod(SensedMotionMethod):
     bias_knots_s: Positive = 1.0
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    contact_model: Literal["noisy", "rigid"] = "noisy"
+    contact_margin_s: Positive = 0.012
+    step_tolerance: Positive | None = None
+
+    @property
+    def noisy(self) -> NoisyContacts | None:
+        from ...estimators.shooting.recordings import NoisyContacts
+
+        return NoisyContacts(self.contact_margin_s) if self.contact_model == "noisy" else None
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
@@ -176,7 +200,8 @@ class OptimalEstimationMethod(SensedMotionMethod):
             "feasible": rollout.FeasibilityDriven(),
             "single": rollout.SingleShooting(),
         }
-        ddp = self.build_as(DDP, rollout=rollouts[self.rollout])
+        more = {"step_tolerance": STEP_TOLERANCE} if self.noisy and self.step_tolerance is None else {}
+        ddp = self.build_as(DDP, rollout=rollouts[self.rollout], **more)
         return self.build_as(OptimalEstimation, ddp=ddp)
 
 
