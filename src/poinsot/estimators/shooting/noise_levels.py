@@ -23,7 +23,7 @@ has J^T z as its gradient.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -43,6 +43,8 @@ PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
 STUDENT_DEGREES = 4.0
 """nu: below it Student's t has no finite kurtosis."""
+HELD = 1e8
+"""Information on theta, over what the data have, by which it is moved while states follow."""
 WEIGHT_ROUNDS = 20
 """Rounds in which a level and the weights of its residuals settle."""
 OVER_RELAXATION = 1.4
@@ -143,9 +145,12 @@ class NoiseLevels:
     @cached_property
     def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
-        levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
-        linearizations: Linearizations = [{} for _ in self.models]
-        steps = ((level, self.moved(dict([level]), linearizations)) for level in levels)
+        return self.moves_without(())
+
+    def moves_without(self, names: Collection[str]) -> dict[tuple[str, float], Vector]:
+        """`moves` of levels other than these."""
+        levels = [(name, s) for name in self.groups if name not in names for s in (FACTOR, 1 / FACTOR)]
+        steps = ((level, self.moved(dict([level]), self._linearizations)) for level in levels)
         return {level: step for level, step in steps if step is not None}
 
     def moved(
@@ -245,25 +250,40 @@ class NoiseLevels:
             )
             for table in self.tables
         ]
-        problem = replace(
-            self.problem,
-            arrivals=tuple(GaussianPrior(x[0], arrival.information)
-                           for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
-            prior=replace(self.problem.prior, mean=self.at.theta),
-        )  # fmt: skip
+        problem = self._from(self.at.theta)
         std = [model.noise_std for model in self.models]
         at = replace(self.at, w=tuple(z * sigma for (_, z), sigma in zip(signs, std, strict=True)))
         direction = self._direction(problem, at, {}, self._linearizations, [z for z, _ in signs])
         traces = dict.fromkeys((*self.groups, ""), 0.0)
         for k, (table, (z, z_w)) in enumerate(zip(self.tables, signs, strict=True) if direction else ()):
             assert direction is not None
-            moved, dw = self._moved_readings(k, direction.step), direction.step.w[k] / std[k]
+            moved, dw = self.moved_readings(k, direction.step), direction.step.w[k] / std[k]
             for shares, names in ((-z * moved, table.of_readings), (-z_w * dw, table.of_noise)):
                 for name in np.unique(names).tolist():
                     traces[name] += float(shares[names == name].sum())
         return np.array([traces[group] for group in self.groups])
 
-    def _moved_readings(self, k: int, step: Trajectories) -> Float[np.ndarray, "nodes rows"]:
+    def followed(self, std: Vector) -> Iterator[Trajectories]:
+        """Steps of states and noise that follow when one component of theta after the other moves by its std (p,)."""
+        still = [np.zeros(table.readings.shape) for table in self.tables]
+        at = replace(self.at, w=tuple(np.zeros_like(w) for w in self.at.w))
+        for i, size in enumerate(std.tolist()):
+            moved = self.at.theta.copy()
+            moved[i] += size
+            problem = replace(self._from(self.at.theta), prior=GaussianPrior(moved, np.diag(HELD / std**2)))
+            direction = self._direction(problem, at, {}, self._linearizations, still)
+            if direction is not None:
+                yield direction.step
+
+    def _from(self, theta: Vector) -> ShootingProblem:
+        """The problem with all priors at the solution and theta."""
+        arrivals = (
+            GaussianPrior(x[0], arrival.information)
+            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)
+        )
+        return replace(self.problem, arrivals=tuple(arrivals), prior=replace(self.problem.prior, mean=theta))
+
+    def moved_readings(self, k: int, step: Trajectories) -> Float[np.ndarray, "nodes rows"]:
         """(N + 1, rows) change of a recording's residuals along a step."""
         model, at = self.models[k], self.at
         moved, dx, dw, d = np.zeros((model.stages + 1, model.rows)), step.x[k], step.w[k], step.theta

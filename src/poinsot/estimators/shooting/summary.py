@@ -46,7 +46,8 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters, body_of
 from ...models.sensors import ROTATION, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...quantities import QUATERNION, WRENCH, XYZ
-from .contact_events import EventSearch
+from .block_covariance import block_covariance
+from .contact_events import EventSearch, contradicted_events
 from .ddp import ShootingSolution, TrajectoryPosterior
 from .known_parameters import KnownParameters
 from .noise_levels import NoiseLevels
@@ -84,6 +85,17 @@ class EstimateSummary:
     def widening(self) -> float:
         """Factor of all covariances: chi-square per degree of freedom where that is above its noise."""
         return self.chi_square if self.chi_square > WIDENING_THRESHOLD else 1.0
+
+    @cached_property
+    def _of_blocks(self) -> tuple[Matrix, float]:
+        """Covariance of theta, and a factor of covariances of states, with residuals that are correlated in time.
+
+        Only where noise levels come from the data: levels that are stated also say what residuals are not.
+        """
+        has_student = any(model.student_levels for model in self.models)
+        if not has_student or self.covariance.unobservable.shape[1] or self.thetas is not None:
+            return self.covariance.theta, 1.0
+        return block_covariance(self.levels, self.covariance.theta)
 
     @cached_property
     def slope(self) -> Matrix:
@@ -148,17 +160,15 @@ class EstimateSummary:
             self.covariance.states, self.covariance.unobservable_states, strict=True
         ):
             unknown = np.linalg.norm(unobservable, axis=1) > UNOBSERVABLE_SHARE
+            states = self.widening * self._of_blocks[1] * states
             if unknown.any():
-                states = self.widening * states
                 states[0, unknown], states[0, :, unknown] = np.nan, np.nan
-                yield states
-            else:
-                yield self.widening * states
+            yield states
 
     def estimate(self) -> Estimate:
         """The estimate, without its method and its problem."""
         parameters, theta, slope = self.parameters, self.solution.theta, self.slope
-        covariance = self.widening * slope @ self.covariance.theta @ slope.T
+        covariance = self.widening * slope @ self._of_blocks[0] @ slope.T
         identifiable, bodies = self._identifiable(covariance), self._bodies(covariance)
         names = parameters.physical_names
         unknown = [name for name, yes in zip(names, identifiable, strict=True) if not yes]
@@ -288,8 +298,14 @@ class EstimateSummary:
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
         events = estimate.extra(ContactChanges)
-        searched = [EventSearch(rounds=1).search(model, solution.theta, x)[1]
-                    for model, x in zip(self.models, solution.at.x, strict=True) if events is None]  # fmt: skip
+        searched = [
+            contradicted_events(model, x[model.after_impacts])
+            if model.schedule.margin
+            else EventSearch(rounds=1).search(model, solution.theta, x)[1]
+            for model, x in zip(self.models, solution.at.x, strict=True)
+            if events is None
+        ]
+        estimated = frozenset[str]().union(*(model.open_levels for model in self.models))
         away = solution.theta - prior.mean
         case = Assumptions(
             estimate,
@@ -300,11 +316,12 @@ class EstimateSummary:
             },
             float(away @ prior.information @ away),
             prior.rank,
-            self.noise_moves(),
-            self.levels.likelier(np.random.default_rng(0)),
+            {level: self.slope @ step for level, step in self.levels.moves_without(estimated).items()},
+            {} if estimated else self.levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
             events or tuple(event for changes in searched for event in changes),
             events is not None,
+            estimated,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 
