@@ -125,11 +125,15 @@ class CorrelatedResiduals(Check):
                 sizes = [np.sqrt(sum_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read]
                 k = int(np.argmax(sizes))
                 if sizes[k] > self.warning * widened:
+                    # where levels are estimated, intervals are those of blocks of residuals
+                    is_included = _quantity(fit) in case.estimated
+                    result = "include it" if is_included else "may be too short by as much"
                     message = (
                         f"Residuals of {fit.components[k]} in {motion.name} are correlated: their sum is "
-                        f"{sizes[k]:.2g} times that of white noise as stated; intervals may be too short by as much."
+                        f"{sizes[k]:.2g} times that of white noise as stated; intervals {result}."
                     )
-                    yield LASTING.finding(Severity.warning, message, "", fit.name, float(sizes[k]))
+                    severity = Severity.note if is_included else Severity.warning
+                    yield LASTING.finding(severity, message, "", fit.name, float(sizes[k]))
 
 
 class ScheduledContacts(Check):

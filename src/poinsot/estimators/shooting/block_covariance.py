@@ -43,8 +43,11 @@ def _scores(levels: NoiseLevels, k: int, std: np.ndarray) -> np.ndarray:
     table, model = levels.tables[k], levels.models[k]
     weighted = table.readings * np.sqrt(table.weights_of_readings) * (table.of_readings != "")
     noise = table.noise * np.sqrt(table.weights_of_noise) * (table.of_noise != "")
-    of_nodes = np.empty((len(weighted), len(std)))
+    of_nodes, moved = np.empty((len(weighted), len(std))), np.empty((len(std), len(std)))
     for i, step in enumerate(levels.followed(std)):
         of_nodes[:, i] = np.sum(levels.moved_readings(k, step) * weighted, axis=1)
         of_nodes[:-1, i] += np.sum(step.w[k] / model.noise_std * noise, axis=1)
+        moved[i] = step.theta / std
+    # a step moves the other components a little, too
+    of_nodes = np.linalg.solve(moved, of_nodes.T).T
     return np.stack([part.sum(axis=0) for part in np.array_split(of_nodes, min(BLOCKS, len(of_nodes)))])

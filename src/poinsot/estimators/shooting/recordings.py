@@ -28,6 +28,8 @@ from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, sta
 FOOT_VELOCITY = ContactVelocity.quantity
 THIRD_DIFFERENCES = 8
 """Least number of samples from which they tell a noise level."""
+LEAST_NOISE = 1e-3
+"""Part of the variation of a channel from which its level begins at least."""
 FIRST_LEVELS = {
     "contact": 1.0, "contact_angular": 10.0, "contact_event": 30.0, "contact_angular_event": 300.0,
     FOOT_VELOCITY: 0.02,
@@ -192,8 +194,10 @@ def first_levels(
     for channel, values in recording.channels.items():
         quantity = channel.partition(".")[0]
         if quantity != CONTACT and len(values) > THIRD_DIFFERENCES:
-            spread = np.nanmedian(np.abs(np.diff(np.asarray(values, dtype=float), n=3)))
-            sizes.setdefault(quantity, []).append(float(spread) / 0.6745 / np.sqrt(20.0))
+            series = np.asarray(values, dtype=float)
+            spread = float(np.nanmedian(np.abs(np.diff(series, n=3)))) / 0.6745 / np.sqrt(20.0)
+            # commands may have no noise that one sees
+            sizes.setdefault(quantity, []).append(max(spread, LEAST_NOISE * float(np.nanstd(series))))
     levels = {quantity: float(np.median(size)) for quantity, size in sizes.items()} | FIRST_LEVELS
     missing = {
         name: start * level

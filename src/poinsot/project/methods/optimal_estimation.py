@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
+OFF_CENTRE = 0.1
+"""Part of its radius by which a ball's centre may be off its frame."""
 WEAK_PRIOR = 1.0
 """Standard deviation of each coordinate of a chart about the description: a factor of e^2 on a mass."""
 STEP_TOLERANCE = 0.1
@@ -49,10 +51,24 @@ def begin_with_moving_base(log: LogContents) -> Beginning | None:
     if not ((log.effort or THRUST in log.owners) and log.of_base):
         return None
     quantities = ("position", "velocity", *filter(None, [log.effort]), THRUST, *FRAME_QUANTITIES, CONTACT)
-    noise = {name: std for name, std in log.noise.items() if name in quantities and name != CONTACT}
-    values = log.contacts | {"body": log.robot.bodies[0], "noise": noise}
+    values = log.contacts | _shapes_of_feet(log.robot, log.contacts["feet"]) | {"body": log.robot.bodies[0]}
     template = TEMPLATES / "optimal-estimation.toml"
     return Beginning(f"the log has {log.of_base}, so the base moves", quantities, template, values)
+
+
+def _shapes_of_feet(robot: Articulated, feet: Sequence[str]) -> dict[str, Any]:
+    """Feet as [contacts] names them: a ball about its frame, a sole with three corners or more, else a point."""
+    from ...models.robot.collisions import spheres
+
+    shapes = spheres(robot, feet)
+    balls = {
+        foot: found[0][1]
+        for foot, found in shapes.items()
+        if len(found) == 1 and np.linalg.norm(found[0][0]) < OFF_CENTRE * found[0][1]
+    }
+    surfaces = [foot for foot, found in shapes.items() if len(found) >= 3]
+    points = [foot for foot in feet if foot not in balls and foot not in surfaces]
+    return {"balls": balls, "surfaces": surfaces, "points": points}
 
 
 class SensedMotionMethod(MotionMethod):
