@@ -3,14 +3,17 @@
 import numpy as np
 
 from estimators.shooting.problems import dense_jacobian
-from estimators.shooting.test_noise_levels import parameters as parameters  # noqa: F401 - a fixture
-from estimators.shooting.test_noise_levels import problem_of, solved
+from estimators.shooting.test_noise_levels import (
+    parameters as parameters,
+    problem_of,
+    solved,
+)
 from poinsot.estimators.shooting.block_covariance import BLOCKS, _scores, block_covariance
 from poinsot.estimators.shooting.ddp import posterior
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
 
 
-def test_scores_are_those_of_the_dense_problem(parameters):  # noqa: F811
+def test_scores_are_those_of_the_dense_problem(parameters):
     problem = problem_of(parameters, samples=41, chart_std=1.0)
     levels = NoiseLevels(problem.shooting, solved(problem).at)
     (x,), (w,), theta = levels.at.x, levels.at.w, levels.at.theta
@@ -30,7 +33,7 @@ def test_scores_are_those_of_the_dense_problem(parameters):  # noqa: F811
     np.testing.assert_allclose(_scores(levels, 0, std), expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_the_larger_covariance_of_each_direction_counts(parameters):  # noqa: F811
+def test_the_larger_covariance_of_each_direction_counts(parameters):
     """Of white residuals blocks show variances up to (1 + sqrt(p / blocks))^2 times theirs (Marchenko and Pastur)."""
     problem = problem_of(parameters, samples=201, chart_std=1.0)
     levels = NoiseLevels(problem.shooting, solved(problem).at)
