@@ -49,5 +49,5 @@ def _scores(levels: NoiseLevels, k: int, std: np.ndarray) -> np.ndarray:
         of_nodes[:-1, i] += np.sum(step.w[k] / model.noise_std * noise, axis=1)
         moved[i] = step.theta / std
     # a step moves the other components a little, too
-    of_nodes = np.linalg.solve(moved, of_nodes.T).T
-    return np.stack([part.sum(axis=0) for part in np.array_split(of_nodes, min(BLOCKS, len(of_nodes)))])
+    of_theta = np.linalg.solve(moved, of_nodes.T).T
+    return np.stack([part.sum(axis=0) for part in np.array_split(of_theta, min(BLOCKS, len(of_theta)))])
