@@ -45,6 +45,7 @@ class EventSearch:
         reach: furthest from where an event is [s].
         gain: logarithm of how many times as likely readings are from which an event moves.
         still: speed of a frame below which its contact may be closed [m/s].
+        moves: speed of a frame above which its contact may be open [m/s]; a loaded foot slips more slowly.
         shortest: of a stance that was missed [s].
         rounds: most passes over all events.
     """
@@ -52,6 +53,7 @@ class EventSearch:
     reach: float = 0.05
     gain: float = 10.0
     still: float = 0.05
+    moves: float = 0.2
     shortest: float = 0.1
     rounds: int = 5
 
@@ -197,7 +199,8 @@ def contradicted_events(
     for f, velocity in enumerate(model.contact_velocities(x)):
         frame, closed, near = schedule.contacts[f].frame, schedule.closed[:, f], schedule.near_events[:, f]
         speed = np.linalg.norm(velocity, axis=1)
-        for first, last in _runs((~near) & ((speed < search.still) != closed)):
+        contradicts = np.where(closed, speed > search.moves, speed < search.still)
+        for first, last in _runs(contradicts & ~near):
             if last - first <= schedule.margin:
                 continue
             margin, closes, given = schedule.margin, not closed[first], None
