@@ -601,7 +601,8 @@ def test_a_quadruped_with_an_imu(tmp_path):
     assert content["robot"]["floating_base"] and content["method"]["name"] == "optimal-estimation"
     assert content["method"]["bodies"] == ["trunk"] and content["recordings"][0]["gyro"]["frame"] == "imu"
     assert content["contacts"]["points"] == ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
-    assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
+    # noise levels come from the data
+    assert content["method"].keys() == {"name", "bodies"}
 
 
 QUADRUPED = ROOT / "examples/quadruped"

@@ -79,6 +79,7 @@ thrust = {{ rotors = ["a", "b", "c", "d"], columns = ["a", "b", "c", "d"], unit 
 
 [method]
 name = "optimal-estimation"
+contact_model = "rigid"
 bodies = ["hull"]
 noise = {{ {noise} }}
 speed_noise = {{ base_linear = {DISTURBED}, base_angular = {DISTURBED} }}

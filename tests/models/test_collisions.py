@@ -6,7 +6,7 @@ import pytest
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.robot.articulated import load_robot
-from poinsot.models.robot.collisions import Surroundings, Workspace
+from poinsot.models.robot.collisions import Surroundings, Workspace, spheres
 from references import arm_with_shapes
 
 # coal finds distances to about 1e-6 m
@@ -223,3 +223,23 @@ def test_contradictions_and_unknown_frames_are_refused(arm):
         Surroundings(floor_m=2.0, workspace=Workspace(upper=(1, 1, 1)))
     with pytest.raises(InvalidModel, match="frame 'hant'; did you mean 'hand'"):
         Surroundings(workspace=Workspace((0, 0, 0), (1, 1, 1), ("hant",))).resolve(arm)
+
+
+def test_spheres_of_links_are_where_the_description_has_them(tmp_path):
+    path = tmp_path / "foot.urdf"
+    ball = '<collision><origin xyz="{} 0 0"/><geometry><sphere radius="{}"/></geometry></collision>'
+    mesh = '<collision><geometry><mesh filename="package://nowhere/foot.stl"/></geometry></collision>'
+    inertial = (
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    path.write_text(
+        f'<robot name="foot"><link name="leg">{inertial}{mesh}</link>'
+        f'<link name="sole">{inertial}{ball.format(0.1, 0.005)}{ball.format(-0.1, 0.005)}</link>'
+        '<joint name="ankle" type="revolute"><parent link="leg"/><child link="sole"/><origin xyz="0 0 -0.4"/>'
+        '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    )
+    found = spheres(load_robot(path), ["sole", "leg"])
+    assert found["leg"] == ()
+    centres, radii = zip(*found["sole"], strict=True)
+    np.testing.assert_allclose(centres, [[0.1, 0, 0], [-0.1, 0, 0]], atol=1e-12)
+    assert radii == (0.005, 0.005)

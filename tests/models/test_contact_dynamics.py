@@ -536,3 +536,30 @@ def test_slopes_along_a_direction_on_every_catalogue_robot(rng, path, floating):
             found = (ends[0] - ends[1]) / (2 * h)
             size = max(1.0, np.abs(found).max(), np.abs(ends[0]).max())
             np.testing.assert_allclose(expected, found, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2]])
+def test_noise_of_contacts_is_their_acceleration(case, rng):
+    """Against the dense equations M a - J^T f = tau - b, J a - mu f = w - gamma, and slopes against differences."""
+    dynamics = dynamics_of(case)
+    robot = dynamics.parameters.robot
+    q, v, _ = robot.random_states(2, rng)
+    rows = sum(contact.size for contact in dynamics.contacts)
+    u, w = 20 * rng.standard_normal((2, len(robot.joints))), 5 * rng.standard_normal((2, rows))
+    theta = dynamics.parameters.nominal_theta
+    exact, moved = (dynamics(q, v, u, theta, True, noise) for noise in (None, w))
+    for contact in dynamics.contacts:
+        own = moved.rows(contact.frame)
+        expected = w[:, own] + dynamics.softness * moved.forces[:, own]
+        frame = moved.frames[contact.frame]
+        size = 1 + np.abs(moved.a).max()
+        # where contacts are redundant, the softness leaves G a condition number of up to 1e9
+        np.testing.assert_allclose(contact.residual(frame), expected, atol=1e-5 * size)
+    a_by, forces_by = moved.slopes
+    for name, slope in (("a", a_by.w), ("forces", forces_by.w)):
+        # both are linear in w
+        jump = np.einsum("tij, tj -> ti", slope[:, :, :rows], w)
+        difference = getattr(moved, name) - getattr(exact, name)
+        np.testing.assert_allclose(difference, jump, atol=1e-5 * (1 + np.abs(jump).max()))
+    plain = dynamics(q, v, u, theta, False, w)
+    np.testing.assert_allclose(plain.a, moved.a, atol=1e-12 * size)

@@ -41,6 +41,16 @@ def test_phases_and_resets():
     assert len(schedule) == 9
 
 
+def test_a_margin_holds_contacts_about_events_and_has_no_impacts():
+    schedule = ContactSchedule(FEET, of("#. #. #. .. .. .. .. .# .# .#"), margin=1)
+    np.testing.assert_array_equal(schedule.held, of("#. #. #. #. .. .. .# .# .# .#"))
+    np.testing.assert_array_equal(schedule.settled, of("#. #. .. .. .. .. .. .. .# .#"))
+    assert schedule.resets == ()
+    assert [(phase.first, phase.closed) for phase in schedule.phases] == [(0, (0,)), (4, ()), (6, (1,))]
+    with pytest.raises(InvalidModel, match="margin of contact events must be at least 0, not -1"):
+        ContactSchedule(FEET, of("#."), margin=-1)
+
+
 def test_a_change_of_feet_at_one_sample_is_a_reset_by_the_new_foot():
     phases = ContactSchedule(FEET, of("#. .#")).phases
     assert phases[1] == Phase(1, 2, (1,), (1,))

@@ -7,7 +7,7 @@ import pytest
 from poinsot.exceptions import InvalidModel, InvalidSignals
 from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
-from poinsot.models.contacts.contacts import PointContact, SurfaceContact
+from poinsot.models.contacts.contacts import BallContact, PointContact, SurfaceContact
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import (
     Accelerometer,
@@ -48,8 +48,11 @@ SENSORS = {
     "gyro": lambda r: Gyro(r, 0.02, frame="imu_link"),
     "velocity": lambda r: PreintegratedVelocity(r, FULL, frame="imu_link"),
     "accelerometer": lambda r: Accelerometer(r, 0.3, frame="imu_link"),
-    "foot velocity": lambda r: ContactVelocity(r, 0.01, frame="right_sole_link"),
-    "sole velocity": lambda r: ContactVelocity(r, 0.01, frame="left_sole_link", turning=True),
+    "foot velocity": lambda r: ContactVelocity(r, 0.01, "right_sole_link", PointContact("right_sole_link")),
+    "sole velocity": lambda r: ContactVelocity(r, 0.01, "left_sole_link", SurfaceContact("left_sole_link")),
+    "ball velocity": lambda r: ContactVelocity(
+        r, 0.01, "right_sole_link", BallContact("right_sole_link", radius=0.1)
+    ),
     "force": lambda r: ContactForce(r, 2.0, frame="right_sole_link"),
     "force and moment": lambda r: ContactForce(r, 2.0, frame="left_sole_link", moments=True),
     "force of a sole": lambda r: ContactForce(r, 2.0, frame="left_sole_link"),
@@ -100,6 +103,56 @@ def test_slopes_of_residuals(talos, rng, name):
     assert_slope(found.by_tau @ motion.effort_slope, by_u)
     through_dynamics = isinstance(sensor, Accelerometer | ContactForce)
     assert found.by_theta.any() == through_dynamics
+
+
+@pytest.mark.parametrize("name", ["joint speeds", "gyro", "velocity", "accelerometer"])
+def test_slopes_of_weighted_residuals_that_are_read_later(talos, rng, name):
+    """Velocities at another instant than the state's speeds; other sensors read the state."""
+    sensor = SENSORS[name](talos)
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(2, rng)
+    u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
+    motion = dynamics(q, v, u, theta, True)
+    values, weights = near(sensor, sensor.predicted(motion), rng), rng.uniform(0.1, 2.0, (2, sensor.size))
+    ahead = np.array([1e-3, 3e-3])
+
+    def readings(copies):
+        return Readings(
+            sensor,
+            np.tile(values, (copies, 1)),
+            ahead=np.tile(ahead, copies),
+            weights=np.tile(weights, (copies, 1)),
+        )
+
+    def residual(q, v, u=u, theta=theta):
+        many = len(q) // 2
+        return residuals([readings(many)], dynamics(q, v, np.tile(u, (many, 1)), theta)).value
+
+    found = residuals([readings(1)], motion, efforts=True)
+    assert_slope(found.by_x, np.concatenate(by_state(residual, talos, q, v), axis=2))
+    assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta=theta), theta))
+    by_u = by_vector(lambda du: residual(q, v, u=u + du), np.zeros(u.shape[1]), step=1e-2)
+    assert_slope(found.by_tau @ motion.effort_slope, by_u)
+    assert found.by_theta.any() and np.isnan(readings(1).without_last_effort().values[-1]).all()
+    exact = residuals([Readings(sensor, values)], motion).value
+    assert np.allclose(found.value, exact * np.sqrt(weights)) == (name == "accelerometer")
+
+
+def test_a_velocity_read_later_is_that_of_the_moved_body(talos, rng):
+    """The derivative of a velocity's components by time, against a step of the motion."""
+    sensor = SENSORS["velocity"](talos)
+    dynamics, dt = evaluated(talos, [sensor]), 1e-6
+    q, v, _ = talos.random_states(2, rng)
+    u, theta = 50 * rng.standard_normal((2, len(talos.joints))), dynamics.parameters.nominal_theta
+    ends = []
+    motion = dynamics(q, v, u, theta)
+    for h in (-dt, dt):
+        moved = np.stack(
+            [pin.integrate(talos.model, *pair) for pair in zip(q, h * (v + h / 2 * motion.a), strict=True)]
+        )
+        ends.append(sensor.predicted(dynamics(moved, v + h * motion.a, u, theta)))
+    size = 1 + np.abs(sensor.rate(motion)).max()
+    np.testing.assert_allclose(sensor.rate(motion), (ends[1] - ends[0]) / (2 * dt), atol=1e-5 * size)
 
 
 @pytest.mark.parametrize("name", SENSORS)
@@ -376,3 +429,17 @@ def test_readings_are_checked(talos, rng):
         residuals([Readings(sensor, np.ones((3, 4)))], motion)
     none = residuals([], motion)
     assert none.value.shape == (2, 0)
+
+
+def test_a_rolling_ball_has_no_contact_velocity(talos, rng):
+    """Its centre moves, the point that touches the ground does not."""
+    ball = BallContact("right_sole_link", radius=0.1)
+    sensor = ContactVelocity(talos, 0.01, ball.frame, ball)
+    dynamics = evaluated(talos, [sensor])
+    q, v, _ = talos.random_states(1, rng)
+    frame = dynamics._terms.frames((ball.frame,), q, v, 0 * v, jacobians=True)[ball.frame]
+    J = ball.jacobian(frame)[0]
+    v = v - (np.linalg.pinv(J) @ J @ v[0])[None]
+    motion = dynamics(q, v, np.zeros((1, len(talos.joints))), dynamics.parameters.nominal_theta)
+    np.testing.assert_allclose(sensor.predicted(motion), 0, atol=1e-12)
+    assert np.linalg.norm(motion.frames[ball.frame].velocity[0, :3]) > 1e-3

@@ -127,6 +127,7 @@ accelerometer = { frame = "imu", columns = ["ax", "ay", "az"], unit = "m/s^2" }
 METHOD = """
 [method]
 name = "optimal-estimation"
+contact_model = "rigid"
 bodies = ["fore"]
 noise = { position = 1e-3, velocity = 1e-2, gyro = 5e-3, accelerometer = 0.05 }
 speed_noise = 1e-3

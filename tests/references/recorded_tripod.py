@@ -163,6 +163,7 @@ points = ["foot_a", "foot_b", "foot_c"]
 
 [method]
 name = "optimal-estimation"
+contact_model = "rigid"
 bodies = ["torso"]
 noise = {{ {noise} }}
 speed_noise = {{ {speed_noise}, base_linear = {of_speeds[:3].max():.6g}, base_angular = {of_speeds[3:6].max():.6g} }}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Vector
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
-from ..estimate.motions import ContactChange
+from ..estimate.motions import ContactChange, SensorFit
 from ..statistics import sum_variance
 from .cause import Cause
 from .check import Check
@@ -66,6 +66,7 @@ class Assumptions:
     unchecked: tuple[Unchecked, ...] = ()
     events: tuple[ContactChange, ...] = ()
     corrected: bool = False
+    estimated: frozenset[str] = frozenset()
 
 
 class StatedNoise(Check):
@@ -90,8 +91,13 @@ class StatedNoise(Check):
             message = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
             yield STATED.finding(Severity.warning, message, evidence=abs(np.log(chi)))
         for motion in motions_of(case.estimate):
-            sizes = [(f"Residuals of {fit.name}", fit.name, fit.rms) for fit in motion.sensors]
-            sizes += [(f"Disturbances of {name}", name, rms) for name, rms in motion.disturbance.items()]
+            sizes = [
+                (f"Residuals of {fit.name}", fit.name, fit.rms)
+                for fit in motion.sensors
+                if _quantity(fit) not in case.estimated
+            ]
+            if not case.estimated:
+                sizes += [(f"Disturbances of {name}", name, rms) for name, rms in motion.disturbance.items()]
             for what, name, rms in sizes:
                 if rms > self.warning:
                     message = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
@@ -119,11 +125,15 @@ class CorrelatedResiduals(Check):
                 sizes = [np.sqrt(sum_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read]
                 k = int(np.argmax(sizes))
                 if sizes[k] > self.warning * widened:
+                    # where levels are estimated, intervals are those of blocks of residuals
+                    is_included = _quantity(fit) in case.estimated
+                    result = "include it" if is_included else "may be too short by as much"
                     message = (
                         f"Residuals of {fit.components[k]} in {motion.name} are correlated: their sum is "
-                        f"{sizes[k]:.2g} times that of white noise as stated; intervals may be too short by as much."
+                        f"{sizes[k]:.2g} times that of white noise as stated; intervals {result}."
                     )
-                    yield LASTING.finding(Severity.warning, message, "", fit.name, float(sizes[k]))
+                    severity = Severity.note if is_included else Severity.warning
+                    yield LASTING.finding(severity, message, "", fit.name, float(sizes[k]))
 
 
 class ScheduledContacts(Check):
@@ -140,15 +150,19 @@ class ScheduledContacts(Check):
     causes = (SCHEDULE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
-        wrong = [event for event in case.events if event.gain > 0 and _apart(event) > self.apart]
+        # an event without a gain was seen in the motion
+        wrong = [event for event in case.events if not event.gain <= 0 and _apart(event) > self.apart]
         for frame in dict.fromkeys(event.frame for event in wrong):
-            own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
+            own = sorted(
+                (event for event in wrong if event.frame == frame),
+                key=lambda event: -np.nan_to_num(event.gain),
+            )
             message = ", ".join(_event_text(event) for event in own[: self.most])
             more = f", and {len(own) - self.most} more events" if len(own) > self.most else ""
             done = "; the estimate uses these times" if case.corrected else ""
             message = f"By the readings of {own[0].recording}, {frame} {message}{more}{done}."
             severity = Severity.note if case.corrected else Severity.warning
-            yield SCHEDULE.finding(severity, message, "", frame, own[0].gain)
+            yield SCHEDULE.finding(severity, message, "", frame, float(np.nan_to_num(own[0].gain)))
 
 
 def _apart(event: ContactChange) -> float:
@@ -219,6 +233,8 @@ class AssumedNoise(Check):
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
         for level, (factor, count) in case.likelier.items():
+            if level in case.estimated:
+                continue
             z = float((factor**2 - 1) * np.sqrt(count / 2))
             if abs(z) > self.significant:
                 severity = Severity.note if factor < 1 else severity_of(factor, 1.0, self.too_small)
@@ -229,7 +245,7 @@ class AssumedNoise(Check):
                 yield ASSUMED.finding(severity, message, "", level, abs(z))
         estimate = case.estimate
         fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
-        sizes = [(fit.channels[0].partition(".")[0], fit.rms) for fit in fits]
+        sizes = [(_quantity(fit), fit.rms) for fit in fits]
         denied = {sensor for sensor, rms in sizes if not 1 / self.confirmed <= rms <= self.confirmed}
         confirmed = {sensor for sensor, _ in sizes} - denied
         half, scales = 1.96 * estimate.std, _sizes(estimate)
@@ -252,6 +268,11 @@ class AssumedNoise(Check):
             yield ASSUMED.finding(
                 Severity.error if grave else Severity.warning, message, "", level, float(wide.max())
             )
+
+
+def _quantity(fit: SensorFit) -> str:
+    """What a sensor reads."""
+    return fit.channels[0].partition(".")[0]
 
 
 def _sizes(estimate: Estimate) -> Vector:

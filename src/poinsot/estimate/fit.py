@@ -53,6 +53,8 @@ class Fit(Brief):
         moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
             to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
         noise: (n,) or (N, n) standard deviations of the measurements, in `units`; None where they are not stated.
+        chi_square_per_reading: sum of squared residuals of readings and process noise, in standard deviations, by the
+            number of readings less unknowns; None where no noise is stated.
         sizes: (n,) |measured| of each column that relative errors are divided by; None: without subtracted means.
     """
 
@@ -69,6 +71,7 @@ class Fit(Brief):
     moving_error_percent_per_joint: tuple[float, ...] = ()
     noise: np.ndarray | None = None
     sizes: np.ndarray | None = None
+    chi_square_per_reading: float | None = None
 
     @property
     def error_text(self) -> str:

@@ -199,7 +199,8 @@ class ParameterHistory(Brief, Extra):
 class ContactChange:
     """Closing or opening of a contact. `recording`: its name. `frame`: frame of the contact. `closes`: or it opens.
     `given`: time in its channel [s]; None: not in the channel. `time`: from the readings [s]; None: it does not happen.
-    `sample`: first sample at which it is closed, or open. `gain`: log-likelihood of the readings with it less without.
+    `sample`: first sample at which it is closed, or open. `gain`: log-likelihood of the readings with it less without;
+    NaN where the motion shows it and nothing was solved again.
     """
 
     recording: str

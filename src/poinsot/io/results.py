@@ -26,6 +26,7 @@ FIT = (
         "relative_error_percent",
         "relative_error_percent_per_joint",
         "moving_error_percent_per_joint",
+        "chi_square_per_reading",
     ),
     *("joints", "units", "rms_per_joint", "readings_per_joint", "white", "whiteness"),
 )

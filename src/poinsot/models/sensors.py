@@ -24,11 +24,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ..arrays import Columns, Float, Matrix, ReadingRows, Vector
+from ..arrays import Bool, Columns, Float, Matrix, ReadingRows, Vector
 from ..exceptions import InvalidModel, InvalidSignals, check_known
 from ..lazy import load
 from ..quantities import FRAME_QUANTITIES, QUATERNION, WRENCH, XYZ
 from .contacts.contact_dynamics import Linearized, RobotMotion
+from .contacts.contacts import Contact
 from .robot import tree as kinds
 from .robot.articulated import Articulated
 from .robot.configuration_space import left_slopes
@@ -56,6 +57,14 @@ class ReadingSlopes:
         product = np.multiply if isinstance(factor, float) else np.matmul
         slopes = {name: slope for name, slope in vars(self).items() if slope is not None}
         return ReadingSlopes(**{name: product(factor, slope) for name, slope in slopes.items()})
+
+    def less(self, other: ReadingSlopes, factor: np.ndarray) -> ReadingSlopes:
+        """These slopes less (T, 1, 1) times those of another reading of the same motion."""
+        slopes = dict(vars(self))
+        for name, slope in vars(other).items():
+            if slope is not None:
+                slopes[name] = -factor * slope + (0.0 if slopes[name] is None else slopes[name])
+        return ReadingSlopes(**slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +157,14 @@ class Sensor(ABC):
     def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         """Derivatives of `difference`."""
         return self.slopes(motion).times(-1.0)
+
+    def rate(self, motion: RobotMotion) -> Columns | None:
+        """(T, m) derivative of h by time, of sensors of velocities; None: of others."""
+        return None
+
+    def rate_slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        """Derivatives of `rate`."""
+        return ReadingSlopes()
 
     depends_on_efforts: ClassVar[bool] = False
     """Whether it measures accelerations or contact forces, which generalized forces change directly."""
@@ -332,6 +349,12 @@ class JointVelocity(JointSensor):
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         return ReadingSlopes(v=self.chosen)
 
+    def rate(self, motion: RobotMotion) -> Columns:
+        return motion.a[:, self.dofs]
+
+    def rate_slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        return ReadingSlopes(a=self.chosen)
+
 
 ROTATION = ("rx", "ry", "rz")
 """Suffixes of the names of a rotation vector's components."""
@@ -458,6 +481,16 @@ class TwistSensor(FrameSensor):
         by = self.motion_of_frame(motion).by
         return ReadingSlopes(q=by.velocity_by_q[:, self.rows], v=by.jacobian[:, self.rows])
 
+    def rate(self, motion: RobotMotion) -> Columns:
+        # in the frame's own axes the spatial acceleration is the derivative of the velocity's components
+        return self.motion_of_frame(motion).acceleration[:, self.rows]
+
+    def rate_slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        by, rows = self.motion_of_frame(motion).by, self.rows
+        return ReadingSlopes(
+            by.acceleration_by_q[:, rows], by.acceleration_by_v[:, rows], by.jacobian[:, rows]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Gyro(TwistSensor):
@@ -500,27 +533,31 @@ class Accelerometer(FrameSensor):
 
 
 @dataclass(frozen=True, eq=False)
-class ContactVelocity(TwistSensor):
-    """Velocity of a foot in its axes, linear and, if it cannot turn, angular [m/s], [rad/s].
+class ContactVelocity(FrameSensor):
+    """Velocity that a closed contact does not have, in the axes of its frame [m/s] and, of a surface, [rad/s].
 
-    Readings are 0 while it stands, with the noise of how much it slips, and NaN while it does not.
+    It is that of the contact: of the lowest point of a ball, not of its centre. Readings are 0 while the contact is
+    closed, with the noise of how much it slips, and NaN while it is open.
 
     Args:
-        turning: whether its angular velocity is measured too.
+        contact: at the frame.
     """
 
-    turning: bool = False
+    contact: Contact
 
     quantity = "foot_velocity"
     label = "velocity of the foot"
 
     @property
     def units(self) -> tuple[str, ...]:
-        return (("m/s",) * 3 + ("rad/s",) * 3)[: 6 if self.turning else 3]
+        return (("m/s",) * 3 + ("rad/s",) * 3)[: self.contact.size]
 
-    @property
-    def rows(self) -> slice:
-        return slice(0, self.size)
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
+        return self.contact.velocity(self.motion_of_frame(motion))
+
+    def slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        frame = self.motion_of_frame(motion)
+        return ReadingSlopes(q=self.contact.velocity_by_q(frame), v=self.contact.jacobian(frame))
 
 
 @dataclass(frozen=True, eq=False)
@@ -582,6 +619,9 @@ class Readings:
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
             they have no delay.
         knots: suffix of the name of each knot of a random-walk bias -> (T,) weight of the bias there.
+        ahead: (T,) or one number, how long after the speeds of a state a velocity is read [s]. The speeds of a
+            semi-implicit step are those of its middle, so a velocity read at a sample is half a step ahead.
+        weights: (T, m) of squared residuals; None: 1.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -591,6 +631,8 @@ class Readings:
     values: ReadingRows
     rates: Columns | None = None
     knots: Mapping[str, Vector | float] = field(default_factory=lambda: {"": 1.0})
+    ahead: Vector | float = 0.0
+    weights: Columns | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -605,7 +647,7 @@ class Readings:
 
     def without_last_effort(self) -> Readings:
         """Readings without the last sample if they depend on efforts: no step there determines its noise."""
-        if not self.sensor.depends_on_efforts:
+        if not (self.sensor.depends_on_efforts or np.any(self.ahead)):
             return self
         values = self.values.copy()
         values[-1] = np.nan
@@ -614,21 +656,55 @@ class Readings:
     def __len__(self) -> int:
         return len(self.values)
 
+    @cached_property
+    def is_read(self) -> Bool[np.ndarray, "T m"]:
+        """Whether there is a reading of each component."""
+        finite = np.isfinite(self.values)
+        if self.sensor.independent and self.sensor.width == self.sensor.size:
+            return finite
+        return np.repeat(finite.all(axis=1)[:, None], self.sensor.size, axis=1)
+
+    @property
+    def all_weights(self) -> Columns:
+        """(T, m) `weights`."""
+        return np.ones((len(self), self.sensor.size)) if self.weights is None else self.weights
+
+    def with_weights(self, factors: Vector) -> Readings:
+        """The same readings with weights times factors (T,)."""
+        return replace(self, weights=self.all_weights * factors[:, None])
+
+    def times(self, factor: float) -> Readings:
+        """The same readings with another noise: its standard deviations times a factor."""
+        if factor == 1.0:
+            return self
+        noise = np.asarray(self.sensor.noise, dtype=float)
+        sensor = replace(self.sensor, noise=noise * (factor**2 if noise.ndim == 2 else factor))
+        return replace(self, sensor=sensor)
+
     def some(self, samples: slice | np.ndarray) -> Readings:
         """The readings at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
         knots = {knot: np.broadcast_to(weight, len(self))[samples] for knot, weight in self.knots.items()}
-        return Readings(self.sensor, self.values[samples], rates, knots)
+        ahead = np.broadcast_to(self.ahead, len(self))[samples]
+        weights = None if self.weights is None else self.weights[samples]
+        return Readings(self.sensor, self.values[samples], rates, knots, ahead, weights)
 
     def error(self, motion: RobotMotion) -> Columns:
-        """(T, m) offset of readings from predicted ones by bias and delay."""
+        """(T, m) offset of readings from predicted ones by bias, delay and the instant of reading."""
         sensor, errors, offset = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
             for knot, weight in self.knots.items():
                 offset += np.multiply.outer(weight, errors.of(errors.at_knot(sensor.channels, knot)))
         if self.rates is not None:
             offset -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
+        if np.any(self.ahead) and (rate := sensor.rate(motion)) is not None:
+            offset += np.multiply(np.reshape(self.ahead, (-1, 1)), rate)
         return offset
+
+    def difference_slopes(self, motion: RobotMotion) -> ReadingSlopes:
+        """Derivatives of the difference of readings from predicted ones, without those by the sensor's errors."""
+        slopes, ahead = self.sensor.difference_slopes(self.values, motion), np.reshape(self.ahead, (-1, 1, 1))
+        return slopes.less(self.sensor.rate_slopes(motion), ahead) if np.any(ahead) else slopes
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         """(T, width) predicted readings, of sensors without quaternions with bias and delay."""
@@ -653,7 +729,7 @@ def frames_of(sensors: Sequence[Sensor]) -> tuple[str, ...]:
 def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool = False) -> Linearized:
     """W (z [-] h) of all sensors, one after the other, in standard deviations; 0 where there is no reading.
 
-    With slopes if the motion has them, by tau only if `efforts`.
+    With slopes if the motion has them, by tau and noise of contacts only if `efforts`.
 
     Raises:
         InvalidSignals: if there are not as many readings as states.
@@ -664,13 +740,18 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
             raise InvalidSignals(f"{series.sensor.name} has {len(series)} samples, the motion {T}")
     ends = np.cumsum([0, *(series.sensor.size for series in readings)]).tolist()
     p = motion.slopes[0].theta.shape[2] if motion.a_by is not None else 0
-    linearized = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
+    c = motion.slopes[0].w.shape[2] if motion.a_by is not None else 0
+    linearized = Linearized.zeros(
+        np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts, c
+    )
     for series, (first, last) in zip(readings, pairwise(ends), strict=True):
         rows, value = slice(first, last), series.normalized(motion)
         missing = np.isnan(value)
         linearized.value[:, rows] = np.where(missing, 0.0, value)
         if motion.a_by is not None:
             _write_slopes(linearized, motion, series, missing, rows)
+        if series.weights is not None:
+            linearized.scale(rows, np.sqrt(series.weights))
     return linearized
 
 
@@ -679,10 +760,12 @@ def _write_slopes(
 ) -> None:
     """Write slopes by q, v, a and f, chained to x, tau and theta, in standard deviations where there is a reading."""
     assert linearized.by_x is not None and linearized.by_theta is not None
-    slopes, whitened = series.sensor.difference_slopes(series.values, motion), series.sensor.whitened
-    n = motion.v.shape[1]
+    whitened, n = series.sensor.whitened, motion.v.shape[1]
     by_x, by_theta = linearized.by_x[:, rows], linearized.by_theta[:, rows]
-    by_tau = None if linearized.by_tau is None else linearized.by_tau[:, rows]
+    by_tau, by_w = (
+        None if slope is None else slope[:, rows] for slope in (linearized.by_tau, linearized.by_w)
+    )
+    slopes = series.difference_slopes(motion)
     for slope, out in ((slopes.q, by_x[:, :, :n]), (slopes.v, by_x[:, :, n:])):
         if slope is not None:
             out += whitened(slope[..., :n])
@@ -694,10 +777,11 @@ def _write_slopes(
         by_x[:, :, :n] += part @ through.q
         by_x[:, :, n:] += part @ through.v
         by_theta += part @ through.theta
-        if by_tau is not None:
+        if by_tau is not None and by_w is not None:
             by_tau += part @ through.tau
+            by_w += part @ through.w
     if missing.any():
-        for written in (by_x, by_theta, by_tau):
+        for written in (by_x, by_theta, by_tau, by_w):
             if written is not None:
                 written[missing] = 0.0
 

@@ -305,3 +305,29 @@ def tail(chain, t):
         for name in ("A", "B", "C", "gap", "L_xx", "L_xw", "L_xt", "L_ww", "L_wt", "l_x", "l_w", "noisy")
     }
     return replace(chain, stages=replace(s, **kept), arrival_xx=np.zeros((n, n)), arrival_x=np.zeros(n))
+
+
+def dense_jacobian(shooting, x, w, theta):
+    """Of all whitened residuals by (theta, x_0, w), states after the first eliminated by the dynamics."""
+    (model,) = shooting.models
+    N, m, n, p = *w.shape, model.manifold.degrees, len(theta)
+    by = np.zeros((n, p + n + N * m))
+    by[:, p : p + n] = np.eye(n)
+    rows = [np.linalg.cholesky(shooting.prior.information).T @ np.eye(p, by.shape[1])]
+    for k in range(N):
+        at = model.linearize(k, x[k : k + 1], w[k : k + 1], theta)
+        row = at.r_x[0] @ by
+        row[:, :p] += at.r_theta[0]
+        noise = slice(p + n + k * m, p + n + (k + 1) * m)
+        if at.r_w is not None:
+            row[:, noise] += at.r_w[0]
+        own = np.zeros((m, by.shape[1]))
+        own[:, noise] = np.diag(1 / model.noise_std[k])
+        rows += [row, own]
+        by = at.f_x[0] @ by
+        by[:, :p] += at.f_theta[0]
+        by[:, noise] += at.f_w[0]
+    last = model.last(x[-1], theta, slopes=True)
+    row = last.by_x[0] @ by
+    row[:, :p] += last.by_theta[0]
+    return np.concatenate([*rows, row])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.contact_events import EventSearch
+from poinsot.estimators.shooting.contact_events import EventSearch, contradicted_events
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimation
 from poinsot.project import Project
@@ -101,3 +101,25 @@ def test_a_stance_that_did_not_happen_is_found(problem):
     )
     absent = [event for event in found.contact_events if event.time is None]
     assert [(event.closes, event.given) for event in absent] == [(True, 0.12), (False, 0.3)]
+
+
+def test_a_motion_contradicts_a_schedule_that_is_late(problem):
+    """Without solving again: feet rest before they are said to close, and swing before they are said to be open."""
+    model = problem.models[0]
+    true, x = model.schedule.closed, METHOD.solve(problem).motions[0].nodes[model.after_impacts]
+
+    def found(closed):
+        schedule = replace(model.schedule, closed=closed, margin=1)
+        return contradicted_events(replace(model, schedule=schedule, readings=(), guess=None), x)
+
+    assert found(true) == ()
+    late = np.roll(true, 5, axis=0)
+    late[:5] = true[0]
+    events = found(late)
+    assert {event.frame for event in events if event.closes} == {
+        contact.frame
+        for contact, on in zip(model.schedule.contacts, true.T, strict=True)
+        if np.any(on[1:] > on[:-1])
+    }
+    for event in events:
+        assert event.given is not None and 0.02 < event.given - event.time < 0.07

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from estimators.shooting.problems import dense_jacobian
 from poinsot.estimate import EstimatedMotions, Status, Trust
 from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
@@ -416,32 +417,6 @@ def test_the_condition_number_is_that_of_the_whitened_jacobian(parameters):
     assert found.condition_number == pytest.approx(np.linalg.cond(R), rel=1e-3)
     unit = R / np.linalg.norm(R, axis=0)
     assert found.scaled_condition_number == pytest.approx(np.linalg.cond(unit), rel=1e-3)
-
-
-def dense_jacobian(shooting, x, w, theta):
-    """Of all whitened residuals by (theta, x_0, w), states after the first eliminated by the dynamics."""
-    (model,) = shooting.models
-    N, m, n, p = *w.shape, model.manifold.degrees, len(theta)
-    by = np.zeros((n, p + n + N * m))
-    by[:, p : p + n] = np.eye(n)
-    rows = [np.linalg.cholesky(shooting.prior.information).T @ np.eye(p, by.shape[1])]
-    for k in range(N):
-        at = model.linearize(k, x[k : k + 1], w[k : k + 1], theta)
-        row = at.r_x[0] @ by
-        row[:, :p] += at.r_theta[0]
-        noise = slice(p + n + k * m, p + n + (k + 1) * m)
-        if at.r_w is not None:
-            row[:, noise] += at.r_w[0]
-        own = np.zeros((m, by.shape[1]))
-        own[:, noise] = np.diag(1 / model.noise_std[k])
-        rows += [row, own]
-        by = at.f_x[0] @ by
-        by[:, :p] += at.f_theta[0]
-        by[:, noise] += at.f_w[0]
-    last = model.last(x[-1], theta, slopes=True)
-    row = last.by_x[0] @ by
-    row[:, :p] += last.by_theta[0]
-    return np.concatenate([*rows, row])
 
 
 def test_the_level_of_commands_alone_is_estimated(parameters):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from estimators.shooting.problems import dense_jacobian
 from poinsot.estimators.shooting.ddp import DDP, posterior
-from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
+from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
@@ -24,7 +25,7 @@ def parameters(tmp_path_factory):
     return OpenParameters(load_robot(path), ("fore",), nominal=FRICTION)
 
 
-def problem_of(parameters, gyro=1.0, speeds=1.0, seed=1, samples=121):
+def problem_of(parameters, gyro=1.0, speeds=1.0, seed=1, samples=121, chart_std=None):
     recorded = record(np.random.default_rng(seed), samples, phase=0.3 * seed)
     robot = parameters.robot
     sensors = (
@@ -39,7 +40,7 @@ def problem_of(parameters, gyro=1.0, speeds=1.0, seed=1, samples=121):
     schedule = ContactSchedule((), np.zeros((samples, 0), dtype=bool))
     noise = speeds * np.array([0.0, 0.0, SPEED_NOISE, SPEED_NOISE])
     model = RobotTrajectoryModel(parameters, schedule, recorded.time, recorded.torque, readings, noise)
-    return OptimalEstimationProblem((model,), KnownParameters(parameters))
+    return OptimalEstimationProblem((model,), KnownParameters(parameters, chart_std=chart_std))
 
 
 def solved(problem):
@@ -114,9 +115,54 @@ def test_the_likeliest_process_noise_is_the_true_one(parameters):
         problem = problem_of(parameters, seed=seed)
         found = NoiseLevels(problem.shooting, solved(problem).at).likelier(np.random.default_rng(0))
         z += [(factor**2 - 1) * np.sqrt(gamma / 2) for factor, gamma in found.values()]
-    # 20 normal errors: rms within 1 +- 3 / sqrt(2 * 20), and the mean within 3 / sqrt(20)
-    assert 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5
-    assert abs(np.mean(z)) < 0.7
+    # 60 normal errors, of four sensors and two joints: rms within 1 +- 3 / sqrt(120), and the mean within 3 / sqrt(60)
+    assert len(z) == 60
+    assert 0.7 < np.sqrt(np.mean(np.square(z))) < 1.3
+    assert abs(np.mean(z)) < 0.39
+
+
+def test_traces_are_those_of_the_dense_influence(parameters):
+    """tr J H^-1 J^T of each group: the mean over random signs has an error of at most sqrt(2 tr / draws)."""
+    problem = problem_of(parameters, samples=21, chart_std=1.0)
+    levels, shooting = NoiseLevels(problem.shooting, solved(problem).at), problem.shooting
+    (x,), (w,), theta = levels.at.x, levels.at.w, levels.at.theta
+    (table,) = levels.tables
+    J = dense_jacobian(shooting, x, w, theta)
+    # rows of theta's prior, of each stage's readings and noise, of the last node's readings
+    names = ["prior"] * len(theta)
+    for of_readings, of_noise in zip(table.of_readings[:-1], table.of_noise, strict=True):
+        names += [*of_readings, *of_noise]
+    names = np.array([*names, *table.of_readings[-1]])
+    exact, draws, rng = np.einsum("ij, ji -> i", J, np.linalg.pinv(J)), 200, np.random.default_rng(3)
+    traces = np.mean([levels._traces(rng) for _ in range(draws)], axis=0)
+    for group, trace in zip(levels.groups, traces, strict=True):
+        own = exact[names == group].sum()
+        assert abs(trace - own) < 4 * np.sqrt(2 * exact.sum() / draws), group
+
+
+@pytest.mark.parametrize("start", [0.1, 10.0])
+def test_levels_are_those_of_the_recording_wherever_their_search_begins(parameters, start):
+    """Of 600 readings of each sensor, whose spread is known to 3 %."""
+    problem, method = problem_of(parameters, samples=601), OptimalEstimation(DDP(step_tolerance=0.1))
+    (model,) = problem.models
+    wrong = model.with_levels(dict.fromkeys(model.quantities, start))
+    wrong = replace(wrong, open_levels=frozenset(model.quantities))
+    estimate = method.solve(replace(problem, models=(wrong,)))
+    assert estimate.status.converged
+    for some, true in zip(estimate.problem.models[0].readings, model.readings, strict=True):
+        assert 0.85 < float(some.sensor.noise) / float(true.sensor.noise) < 1.15, some.sensor.name
+
+
+def test_weights_leave_the_level_of_clean_residuals(rng):
+    clean = rng.standard_normal(100_000)
+    assert NoiseLevels._factor(clean, len(clean), True) == pytest.approx(1.0, abs=0.01)
+    outliers = np.where(rng.random(len(clean)) < 0.03, 30 * clean, clean)
+    assert (
+        NoiseLevels._factor(outliers, len(clean), True)
+        < 1.15
+        < 5
+        < NoiseLevels._factor(outliers, len(clean), False)
+    )
 
 
 def test_levels_are_replaced_by_name(parameters):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.shooting.robot import STATES_PER_CALL, RobotTrajectoryModel
-from poinsot.exceptions import InvalidModel, InvalidSignals
+from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
-from poinsot.models.contacts.contacts import ContactSchedule, PointContact
+from poinsot.models.contacts.contacts import BallContact, ContactSchedule, PointContact, SurfaceContact
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, ContactForce, Gyro, JointPosition, Readings, residuals
 from references.robots import described, random_robot
@@ -195,3 +195,62 @@ def test_what_does_not_fit_is_refused(solo, rng):
     last = good.u.copy()
     last[-1] = np.nan
     assert stages_of(solo, rng, u=last).stages == 8
+
+
+CONTACT_NOISE = {
+    "contact": 0.5,
+    "contact_angular": 5.0,
+    "contact_event": 20.0,
+    "contact_angular_event": 200.0,
+}
+
+
+@pytest.mark.parametrize("feet", [FEET, (BallContact("FL_FOOT", radius=0.02), SurfaceContact("HR_FOOT"))])
+def test_slopes_with_noise_of_contacts(solo, rng, feet):
+    """Of steps and residuals by states, all process noise and theta, in all modes of a schedule with a margin."""
+    closed = np.array([[mark == "#" for mark in word] for word in SEQUENCE.split()], dtype=bool)
+    model = stages_of(
+        solo, rng, command_noise=np.ones(12), contact_noise=CONTACT_NOISE, noise=np.zeros(36),
+        schedule=ContactSchedule(feet, closed, margin=1),
+    )  # fmt: skip
+    assert model.stages == len(closed) - 1 and not model.resets.any()
+    x, w = some_x(model, rng, model.stages), rng.standard_normal(model.noise_std.shape)
+    theta, manifold = model.parameters.nominal_theta, model.manifold
+    at = model.linearize(0, x, w, theta)
+
+    def changed(d_x=0.0, d_w=0.0, d_theta=0.0):
+        moved = manifold.integrate(x, np.broadcast_to(d_x, (len(x), 36)))
+        f, r = model.evaluate(0, moved, w + d_w, theta + d_theta)
+        return np.concatenate([manifold.difference(at.f, f), r], axis=1)
+
+    for f, r, size, name in ((at.f_x, at.r_x, 36, "d_x"), (at.f_w, at.r_w, w.shape[1], "d_w"),
+                             (at.f_theta, at.r_theta, len(theta), "d_theta")):  # fmt: skip
+        differences = by_vector(lambda d, name=name: changed(**{name: d}), np.zeros(size))
+        assert_slope(np.concatenate([f, r], axis=1), differences, 1e-5)
+    f, r = model.evaluate(0, x, w, theta)
+    np.testing.assert_allclose(f, at.f, atol=1e-12)
+    # noise of open contacts has no effect, and no level
+    acts = np.abs(np.concatenate([at.f_w, at.r_w], axis=1)).max(axis=1) > 0
+    np.testing.assert_array_equal(acts, model.level_of >= 0)
+
+
+def test_levels_of_contacts_are_larger_near_events(solo, rng):
+    closed = np.array(
+        [[mark == "#" for mark in word] for word in ["##", "##", "##", "#.", "#.", "#.", "#."]], dtype=bool
+    )
+    model = stages_of(
+        solo, rng, "## ## ## #. #. #. #.", contact_noise=CONTACT_NOISE,
+        schedule=ContactSchedule(FEET, closed, margin=1),
+    )  # fmt: skip
+    std = model.noise_std[:, -6:]
+    np.testing.assert_array_equal(std[:, :3], 0.5)
+    np.testing.assert_array_equal(std[:, 3], [0.5, 0.5, 20, 20, 0.5, 0.5])
+    changed = model.with_levels({"contact_event": 2.0, "gyro": 3.0, "gyro_event": 6.0})
+    np.testing.assert_array_equal(changed.noise_std[:, 3 - 6], [0.5, 0.5, 40, 40, 0.5, 0.5])
+    gyro = changed.readings[1]
+    np.testing.assert_allclose(np.asarray(gyro.sensor.noise), 0.3)
+    # near the event six times as noisy: twice as much more than elsewhere
+    np.testing.assert_allclose(gyro.weights[:, 0], [1, 1, 0.25, 0.25, 1, 1, 1])
+    assert {"gyro", "gyro_event", "contact", "contact_event"} <= model.levels
+    with pytest.raises(InvalidMethod, match="noise of contacts needs numbers above 0"):
+        stages_of(solo, rng, contact_noise={"contact": 1.0})

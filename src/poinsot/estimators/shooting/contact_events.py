@@ -45,6 +45,7 @@ class EventSearch:
         reach: furthest from where an event is [s].
         gain: logarithm of how many times as likely readings are from which an event moves.
         still: speed of a frame below which its contact may be closed [m/s].
+        moves: speed of a frame above which its contact may be open [m/s]; a loaded foot slips more slowly.
         shortest: of a stance that was missed [s].
         rounds: most passes over all events.
     """
@@ -52,6 +53,7 @@ class EventSearch:
     reach: float = 0.05
     gain: float = 10.0
     still: float = 0.05
+    moves: float = 0.2
     shortest: float = 0.1
     rounds: int = 5
 
@@ -179,10 +181,51 @@ class _Hypotheses:
                 wrong = binary_closing(slow == rests, np.ones(samples)) & (
                     model.schedule.closed[:, f] != rests
                 )
-                edges = np.flatnonzero(np.diff(wrong, prepend=False, append=False))
-                for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+                for first, last in _runs(wrong):
                     if model.times[last - 1] - model.times[first] >= shortest:
                         yield first, last, f, rests
+
+
+def contradicted_events(
+    model: RobotTrajectoryModel, x: NodeStates, search: EventSearch | None = None
+) -> tuple[ContactChange, ...]:
+    """Events of a schedule with a margin that the motion x (S, nx) at the samples contradicts, without solving again.
+
+    A foot that rests for longer than the margin before its contact closes, or after it opens, was closed then; a foot
+    that moves for as long though its contact is settled was open. `gain` is NaN.
+    """
+    search, times, schedule = search or EventSearch(), model.times, model.schedule
+    events: list[ContactChange] = []
+    for f, velocity in enumerate(model.contact_velocities(x)):
+        frame, closed, near = schedule.contacts[f].frame, schedule.closed[:, f], schedule.near_events[:, f]
+        speed = np.linalg.norm(velocity, axis=1)
+        contradicts = np.where(closed, speed > search.moves, speed < search.still)
+        for first, last in _runs(contradicts & ~near):
+            if last - first <= schedule.margin:
+                continue
+            margin, closes, given = schedule.margin, not closed[first], None
+            at = first
+            is_alone = not ((last < len(times) and near[last]) or (first > 0 and near[first - 1]))
+            if is_alone and times[last - 1] - times[first] < search.shortest:
+                continue
+            if last < len(times) and near[last]:  # the event comes later in the schedule
+                given = float(times[min(last + margin, len(times) - 1)])
+            elif first > 0 and near[first - 1]:  # it came earlier, and is undone at the end of the run
+                at, closes, given = (
+                    min(last, len(times) - 1),
+                    not closes,
+                    float(times[max(first - margin, 0)]),
+                )
+            events.append(
+                ContactChange(model.name, frame, bool(closes), given, float(times[at]), at, float("nan"))
+            )
+    return tuple(events)
+
+
+def _runs(flags: Bool[np.ndarray, "S"]) -> list[tuple[int, int]]:
+    """First and last + 1 sample of each run of True."""
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _changes(closed: Bool[np.ndarray, "S c"]) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ from ...stopwatch import Stopwatch
 from .ddp import DDP, STATIONARITY_TOLERANCE, certify, posterior
 from .known_parameters import KnownParameters
 from .problem import ShootingProblem, Trajectories
-from .recordings import MotionNoise, trajectory_model
+from .recordings import MotionNoise, NoisyContacts, trajectory_model
 from .refinements import Refinement
 from .robot import RobotTrajectoryModel
 from .summary import EstimateSummary, RobotMotionEstimate, estimated_motion, fit_of_motions
@@ -79,6 +79,7 @@ class OptimalEstimationProblem(Brief):
         contacts: ContactDetection | Mapping[str, ContactDetection | None] | None = None,
         known: KnownParameters | None = None,
         held_out: Sequence[Recording] | Mapping[str, Recording] = (),
+        noisy: NoisyContacts | None = None,
     ) -> OptimalEstimationProblem:
         """The problem of recordings whose channels are named as `poinsot.quantities` and `Recording` say.
 
@@ -90,6 +91,7 @@ class OptimalEstimationProblem(Brief):
                 its name.
             known: prior of the open parameters; None: none.
             held_out: recordings only for validation.
+            noisy: how contacts give way, with noise levels from the data; None: contacts close with impacts.
 
         Raises:
             PoinsotError: if a recording lacks a channel or a standard deviation, or a name is unknown.
@@ -100,7 +102,9 @@ class OptimalEstimationProblem(Brief):
                 given = {f"{prefix} {k}": recording for k, recording in enumerate(given, start=1)}
             detection = contacts if isinstance(contacts, Mapping) else dict.fromkeys(given, contacts)
             pairs = given.items()
-            return tuple(trajectory_model(robot, one, noise, detection.get(key), key) for key, one in pairs)
+            return tuple(
+                trajectory_model(robot, one, noise, detection.get(key), key, noisy) for key, one in pairs
+            )
 
         models, others = models_of(recordings, "recording"), models_of(held_out, "held out")
         noise.check_names((*models, *others))
@@ -155,8 +159,8 @@ class OptimalEstimation(Method):
         ddp: the solver and its settings.
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
             were given are where their search begins; `"commands"`: those of commands are, speeds keep what was given.
+            Levels that were not given are estimated in any case.
         contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
-        contact_slip: `"given"`, or `"estimated"`: noise of speeds grows at samples where a foot slips.
         settled, max_rounds: relative change of all levels, or change of chi-square by new rates of late readings, at
             which a search ends, and how often it solves again.
         seed: of the random signs by which it finds how much the data determine.
@@ -165,8 +169,7 @@ class OptimalEstimation(Method):
     ddp: DDP = field(default_factory=DDP)
     process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
-    contact_slip: Literal["given", "estimated"] = "given"
-    settled: float = 0.02
+    settled: float = 0.05
     max_rounds: int = 20
     seed: int = 0
 
@@ -206,13 +209,14 @@ class OptimalEstimation(Method):
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
         factors = ", ".join(f"{name} {factor:.3g}" for name, factor in solved.factors.items())
-        levels = f"Process noise is the most likely one; times what was given it is: {factors}."
+        levels = f"Noise levels are those that the data determine; times the first ones they are: {factors}."
+        has_student = any(model.student_levels for model in problem.models)
         return estimate.updated(
             ContactChanges(solved.events) if solved.events else None,
             sensitivity if solution.status.converged else None,
             method=self.name,
             problem=problem,
-            citations=(*self.citations, *(("aravkin2014",) if self.contact_slip == "estimated" else ())),
+            citations=(*self.citations, *(("aravkin2014",) if has_student else ())),
             validation=fits,
             examiner=summary.examine,
             notes=(*estimate.notes, *([levels] if factors else ())),

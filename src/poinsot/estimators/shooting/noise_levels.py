@@ -4,33 +4,56 @@
 first order in the step and exactly in s. All levels share one linearization, whose rows are weighed anew; each costs a
 backward pass.
 
-**Marginal likelihood** (MacKay 1992). With w its smoothed values and C their posterior covariance, the standard
-deviation sigma of N components of process noise is most likely where
+**Levels from the data.** With r the residuals of a group of N rows (readings of one quantity, or process noise with one
+level) at the solution, in assumed standard deviations, and A = J H^-1 J^T the influence of data on their predictions,
 
-    sigma^2 = sum of w^2 / gamma,    gamma = N - tr(C) / sigma^2        gamma: components that the data determine
+    level^2 <- level^2 * sum of omega r^2 / (c (N - tr A))
 
-tr(C) / sigma^2 = E[z^T J H^-1 J^T z] for random signs z, with J the noise's rows of the Jacobian and H the Hessian
-(Hutchinson 1990): the process noise of the direction that has J^T z as its gradient.
+For process noise this is the most likely level (MacKay 1992; N - tr A counts the components that the data determine),
+for readings the unbiased variance. omega are weights of residuals with Student's t distribution, and 1 in other groups,
+
+    omega = min(1, (nu + 1) / (nu + r^2)),    c = mean of omega r^2 of normal residuals
+
+where c makes levels those of clean data with and without weights. (Student's own weights are above 1 for small
+residuals. Capped, rows never count for more than they were read, so standard deviations do not become too small.)
+
+tr A = E[z^T J H^-1 J^T z] for random signs z (Hutchinson 1990): the change of the residuals along the direction that
+has J^T z as its gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise, repeat
 from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Columns, States, Vector
+from ...arrays import Columns, Float, NodeStates, States, Vector
 from ...models.contacts.contact_dynamics import Linearized
+from ...models.sensors import ContactVelocity
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
-from .robot import RobotTrajectoryModel
-from .rollout import Evaluation
+from .robot import EVENT, RobotTrajectoryModel
+from .rollout import Evaluation, stretches
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
+STUDENT_DEGREES = 4.0
+"""nu: below it Student's t has no finite kurtosis."""
+HELD = 1e8
+"""Information on theta, over what the data have, by which it is moved while states follow."""
+WEIGHT_ROUNDS = 20
+"""Rounds in which a level and the weights of its residuals settle."""
+OVER_RELAXATION = 1.4
+"""Power of a factor that is applied at once: levels of noise that the data determine in part follow slowly."""
+STEP_LIMITS = 0.2, 5.0
+"""Of a factor that is applied at once."""
+LEAST_LEVELS = {"contact": 0.1, "contact_angular": 1.0, ContactVelocity.quantity: 1e-3}
+"""Levels below which ground counts as rigid [m/s^2], [rad/s^2], [m/s]. Where no reading sees a foot move the likeliest
+level is 0; but a foot that cannot move at all hides that it does."""
 FACTOR = 3.0
 """By which assumed levels are changed: as far off as a level from a data sheet may be."""
 
@@ -46,7 +69,7 @@ class Reweighted(TrajectoryModel):
         along: (N, m) process noise at which the model is linearized whatever its own is.
         linearizations: first stage of a stretch -> its linearization there, which others of the same recording share.
         factors: quantity that was read, or disturbance, -> factor of its noise level.
-        probed: whether residuals are zero.
+        signs: (N + 1, rows) residuals in place of the model's own; None: these.
     """
 
     def __init__(
@@ -55,15 +78,18 @@ class Reweighted(TrajectoryModel):
         along: Columns,
         linearizations: dict[int, StageLinearization],
         factors: Mapping[str, float],
-        probed: bool = False,
+        signs: Float[np.ndarray, "nodes rows"] | None = None,
     ):
-        self.model, self.along, self.probed = model, along, probed
+        self.model, self.along, self.signs = model, along, signs
         self.linearizations = linearizations
         self.manifold, self.noisy, self.theta_size = model.manifold, model.noisy, model.theta_size
-        self.noise_std = model.noise_std * np.array([factors.get(name, 1.0) for name in model.disturbances])
-        sensors = [some.sensor for some in model.readings]
-        levels = [factors.get(sensor.quantity, 1.0) for sensor in sensors]
-        self.rows = 1.0 / np.repeat(levels, [sensor.size for sensor in sensors])
+        # the last is of components without effect
+        by_level = np.array([*(factors.get(name, 1.0) for name in model.disturbances), 1.0])
+        self.noise_std = model.noise_std * by_level[model.level_of]
+        names = model.level_of_readings[model.samples]
+        self.rows = np.ones(names.shape)
+        for name, factor in factors.items():
+            self.rows[names == name] = 1.0 / factor
 
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         at = self.linearizations.get(first)
@@ -71,15 +97,18 @@ class Reweighted(TrajectoryModel):
             at = self.model.linearize(first, x, self.along[first : first + len(w)], theta)
             if self.stages - first <= KEPT_STAGES:
                 self.linearizations[first] = at
-        return self._reweighted(at, "r", "r_x", "r_w", "r_theta")
+        return self._reweighted(at, slice(first, first + len(w)), "r", "r_x", "r_w", "r_theta")
 
     def last(self, x: Vector, theta: Vector, slopes: bool = False) -> Linearized:
-        return self._reweighted(self.model.last(x, theta, slopes), "value", "by_x", "by_theta")
+        last = slice(self.stages, self.stages + 1)
+        return self._reweighted(self.model.last(x, theta, slopes), last, "value", "by_x", "by_theta")
 
-    def _reweighted(self, at: Any, residual: str, *slopes: str) -> Any:
-        rows = self.rows[:, None]
+    def _reweighted(self, at: Any, nodes: slice, residual: str, *slopes: str) -> Any:
+        rows = self.rows[nodes][:, :, None]
         changed = {name: getattr(at, name) * rows for name in slopes if getattr(at, name) is not None}
-        changed[residual] = getattr(at, residual) * self.rows * (not self.probed)
+        changed[residual] = (
+            getattr(at, residual) * self.rows[nodes] if self.signs is None else self.signs[nodes]
+        )
         return replace(at, **changed)
 
 
@@ -100,8 +129,13 @@ class NoiseLevels:
 
     @cached_property
     def sensors(self) -> tuple[str, ...]:
-        """Quantities that were read."""
-        return tuple(dict.fromkeys(some.sensor.quantity for model in self.models for some in model.readings))
+        """Levels of readings: quantities, and those of readings near contact events."""
+        ends = ("", EVENT) if any(model.schedule.margin for model in self.models) else ("",)
+        return tuple(
+            dict.fromkeys(
+                f"{name}{end}" for end in ends for model in self.models for name in model.quantities
+            )
+        )
 
     @cached_property
     def disturbances(self) -> tuple[str, ...]:
@@ -111,9 +145,12 @@ class NoiseLevels:
     @cached_property
     def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
-        levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
-        linearizations: Linearizations = [{} for _ in self.models]
-        steps = ((level, self.moved(dict([level]), linearizations)) for level in levels)
+        return self.moves_without(())
+
+    def moves_without(self, names: Collection[str]) -> dict[tuple[str, float], Vector]:
+        """`moves` of levels other than these."""
+        levels = [(name, s) for name in self.groups if name not in names for s in (FACTOR, 1 / FACTOR)]
+        steps = ((level, self.moved(dict([level]), self._linearizations)) for level in levels)
         return {level: step for level, step in steps if step is not None}
 
     def moved(
@@ -124,46 +161,144 @@ class NoiseLevels:
         return None if direction is None else direction.step.theta
 
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
-        """Factor on each disturbance's level, a step towards the largest marginal likelihood; and gamma."""
-        linearizations: Linearizations = [{} for _ in self.models]
-        traces = np.mean([self._traces(rng, linearizations) for _ in range(PROBES)], axis=0)
-        noise = [
-            w / model.noise_std * model.noisy[:, None]
-            for model, w in zip(self.models, self.at.w, strict=True)
-        ]
-        ones = [
-            np.ones(w.shape) * model.noisy[:, None] for model, w in zip(self.models, self.at.w, strict=True)
-        ]
-        squares, counts = self._sums([w**2 for w in noise]), self._sums(ones)
-        # noise of which the data determine nothing has no likelier level
-        gamma = np.maximum(counts - traces, 1.0)
-        pairs = zip(np.sqrt(squares / gamma).tolist(), gamma.tolist(), strict=True)
-        return dict(zip(self.disturbances, pairs, strict=True))
+        """Factor on the level of each group with residuals, a step towards what the data ask for; and N - tr A."""
+        traces = np.mean([self._traces(rng) for _ in range(PROBES)], axis=0)
+        found: dict[str, tuple[float, float]] = {}
+        for group, trace in zip(self.groups, traces.tolist(), strict=True):
+            residuals = np.concatenate([table.of(group) for table in self.tables])
+            if len(residuals):
+                # noise of which the data determine nothing has no likelier level
+                free = max(len(residuals) - trace, 1.0)
+                is_student = any(group in model.student_levels for model in self.models)
+                found[group] = self._factor(residuals, free, is_student), free
+        return found
 
-    def _traces(self, rng: np.random.Generator, linearizations: Linearizations) -> Vector:
-        """tr(C) / sigma^2 of each disturbance, by random signs."""
+    def steps(self, names: Collection[str], rng: np.random.Generator) -> dict[str, float]:
+        """Factors on these levels that lead to their limits in few rounds; none falls below `LEAST_LEVELS`."""
+        steps = {}
+        for name, (factor, _) in self.likelier(rng).items():
+            if name in names:
+                level = max(model.contact_level(name) for model in self.models)
+                least = LEAST_LEVELS.get(name, 0.0) / level if level else 0.0
+                steps[name] = float(max(np.clip(factor**OVER_RELAXATION, *STEP_LIMITS), least))
+        return steps
+
+    @staticmethod
+    def _factor(residuals: Vector, free: float, is_student: bool) -> float:
+        """The level of residuals of which `free` are free, in assumed standard deviations."""
+        if not is_student:
+            return float(np.sqrt(residuals @ residuals / free))
+        level, squares = 1.0, residuals**2
+        for _ in range(WEIGHT_ROUNDS):
+            level = float(np.sqrt(student_weights(squares / level**2) @ squares / (NORMAL_SHARE * free)))
+        return level
+
+    def reweighted(self, factors: Mapping[str, float]) -> tuple[RobotTrajectoryModel, ...]:
+        """The recordings with levels times factors, and with weights of the residuals that these leave."""
+        return tuple(
+            table.weighted(model.with_levels(factors), factors)
+            for model, table in zip(self.models, self.tables, strict=True)
+        )
+
+    @cached_property
+    def chi_square(self) -> float:
+        """Sum of squared residuals of readings and process noise, as large as that of clean data without weights."""
+        return float(sum(table.chi_square(model.student_levels)
+                         for model, table in zip(self.models, self.tables, strict=True)))  # fmt: skip
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of all levels."""
+        return (*self.sensors, *self.disturbances)
+
+    @cached_property
+    def _linearizations(self) -> Linearizations:
+        """Shared by all directions, as they are linearized at the solution."""
+        return [{} for _ in self.models]
+
+    @cached_property
+    def tables(self) -> tuple[_Rows, ...]:
+        """The residuals of each recording."""
+        return tuple(map(self._rows, self.models, self.at.x, self.at.w))
+
+    def _rows(self, model: RobotTrajectoryModel, x: NodeStates, w: Columns) -> _Rows:
+        readings = np.zeros((model.stages + 1, model.rows))
+        for first, last in stretches(model):
+            readings[first:last] = model.evaluate(first, x[first:last], w[first:last], self.at.theta)[1]
+        readings[-1:] = model.last(x[-1], self.at.theta).value
+        names = model.level_of_readings[model.samples]
+        # sensors are read after an impact
+        names[:-1][model.resets] = ""
+        weights = np.concatenate([some.all_weights for some in model.readings], axis=1)[model.samples]
+        for name, factor in model.event_factors.items():
+            weights[names == f"{name}{EVENT}"] *= factor**2
+        return _Rows(
+            readings / np.sqrt(weights),
+            w / (model.level_std if model.student_levels else model.noise_std),
+            weights,
+            (model.level_std / model.noise_std) ** 2 if model.student_levels else np.ones(w.shape),
+            names.astype(str),
+            np.array([*model.disturbances, ""])[model.level_of],
+        )
+
+    def _traces(self, rng: np.random.Generator) -> Vector:
+        """tr A of each group, by random signs."""
+        signs = [
+            tuple(
+                rng.choice([-1.0, 1.0], part.shape) * (part != "")
+                for part in (table.of_readings, table.of_noise)
+            )
+            for table in self.tables
+        ]
+        problem = self._from(self.at.theta)
         std = [model.noise_std for model in self.models]
-        signs = [rng.choice([-1.0, 1.0], w.shape) * model.noisy[:, None]
-                 for model, w in zip(self.models, self.at.w, strict=True)]  # fmt: skip
-        problem = replace(
-            self.problem,
-            arrivals=tuple(GaussianPrior(x[0], arrival.information)
-                           for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
-            prior=replace(self.problem.prior, mean=self.at.theta),
-        )  # fmt: skip
-        at = replace(self.at, w=tuple(z * sigma for z, sigma in zip(signs, std, strict=True)))
-        direction = self._direction(problem, at, {}, linearizations, probed=True)
-        if direction is None:
-            return np.zeros(len(self.disturbances))
-        return self._sums([-z * dw / s for z, dw, s in zip(signs, direction.step.w, std, strict=True)])
+        at = replace(self.at, w=tuple(z * sigma for (_, z), sigma in zip(signs, std, strict=True)))
+        direction = self._direction(problem, at, {}, self._linearizations, [z for z, _ in signs])
+        traces = dict.fromkeys((*self.groups, ""), 0.0)
+        for k, (table, (z, z_w)) in enumerate(zip(self.tables, signs, strict=True) if direction else ()):
+            assert direction is not None
+            moved, dw = self.moved_readings(k, direction.step), direction.step.w[k] / std[k]
+            for shares, names in ((-z * moved, table.of_readings), (-z_w * dw, table.of_noise)):
+                for name in np.unique(names).tolist():
+                    traces[name] += float(shares[names == name].sum())
+        return np.array([traces[group] for group in self.groups])
 
-    def _sums(self, values: list[Columns]) -> Vector:
-        """Sum over each disturbance of (N, m) values of each recording."""
-        columns = dict.fromkeys(self.disturbances, 0.0)
-        for model, table in zip(self.models, values, strict=True):
-            for name, total in zip(model.disturbances, table.sum(axis=0).tolist(), strict=True):
-                columns[name] += total
-        return np.array(list(columns.values()))
+    def followed(self, std: Vector) -> Iterator[Trajectories]:
+        """Steps of states and noise that follow when one component of theta after the other moves by its std (p,)."""
+        still = [np.zeros(table.readings.shape) for table in self.tables]
+        at = replace(self.at, w=tuple(np.zeros_like(w) for w in self.at.w))
+        for i, size in enumerate(std.tolist()):
+            moved = self.at.theta.copy()
+            moved[i] += size
+            problem = replace(self._from(self.at.theta), prior=GaussianPrior(moved, np.diag(HELD / std**2)))
+            direction = self._direction(problem, at, {}, self._linearizations, still)
+            if direction is not None:
+                yield direction.step
+
+    def _from(self, theta: Vector) -> ShootingProblem:
+        """The problem with all priors at the solution and theta."""
+        arrivals = (
+            GaussianPrior(x[0], arrival.information)
+            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)
+        )
+        return replace(self.problem, arrivals=tuple(arrivals), prior=replace(self.problem.prior, mean=theta))
+
+    def moved_readings(self, k: int, step: Trajectories) -> Float[np.ndarray, "nodes rows"]:
+        """(N + 1, rows) change of a recording's residuals along a step."""
+        model, at = self.models[k], self.at
+        moved, dx, dw, d = np.zeros((model.stages + 1, model.rows)), step.x[k], step.w[k], step.theta
+        shared = Reweighted(model, at.w[k], self._linearizations[k], {})
+        for first, last in stretches(model):
+            part = shared.linearize(first, at.x[k][first:last], at.w[k][first:last], at.theta)
+            moved[first:last] = np.einsum("tri, ti -> tr", part.r_x, dx[first:last])
+            if part.r_w is not None:
+                moved[first:last] += np.einsum("tri, ti -> tr", part.r_w, dw[first:last])
+            if part.r_theta is not None:
+                moved[first:last] += part.r_theta @ d
+        end = model.last(at.x[k][-1], at.theta, slopes=True)
+        assert end.by_x is not None and end.by_theta is not None
+        moved[-1] = end.by_x[0] @ dx[-1] + end.by_theta[0] @ d
+        return moved
 
     def _direction(
         self,
@@ -171,15 +306,98 @@ class NoiseLevels:
         at: Trajectories,
         factors: Mapping[str, float],
         linearizations: Linearizations | None = None,
-        probed: bool = False,
+        signs: Sequence[Columns] | None = None,
     ) -> SearchDirection | None:
         """The step of a problem with these levels times their factors, linearized at the solution."""
         models = tuple(
-            Reweighted(model, w, own, factors, probed)
-            for model, w, own in zip(
-                self.models, self.at.w, linearizations or [{} for _ in self.models], strict=True
+            Reweighted(model, w, own, factors, z)
+            for model, w, own, z in zip(
+                self.models,
+                self.at.w,
+                linearizations or [{} for _ in self.models],
+                signs or repeat(None),
+                strict=False,
             )
         )
         return ShootingIterate(
             ShootingSearch(replace(problem, models=models)), Evaluation(at, (), 0.0)
         ).direction()
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Residuals of one recording with their weights, and the group of each; "" of those that count nowhere.
+
+    Args:
+        readings, noise: (N + 1, rows), (N, m) residuals in assumed standard deviations.
+        weights_of_readings, weights_of_noise: of their squares in the problem.
+        of_readings, of_noise: names of groups.
+    """
+
+    readings: Float[np.ndarray, "nodes rows"]
+    noise: Float[np.ndarray, "N m"]
+    weights_of_readings: Float[np.ndarray, "nodes rows"]
+    weights_of_noise: Float[np.ndarray, "N m"]
+    of_readings: np.ndarray
+    of_noise: np.ndarray
+
+    def of(self, group: str) -> Vector:
+        """The residuals of a group."""
+        return np.concatenate([self.readings[self.of_readings == group], self.noise[self.of_noise == group]])
+
+    def weighted(self, model: RobotTrajectoryModel, factors: Mapping[str, float]) -> RobotTrajectoryModel:
+        """The recording with weights of these residuals after levels have changed by factors."""
+        levels = model.student_levels
+        if not levels:
+            return model
+        of_readings, of_noise = (
+            _weights(values, names, levels, factors)
+            for values, names in ((self.readings, self.of_readings), (self.noise, self.of_noise))
+        )
+        for name, factor in model.event_factors.items():
+            of_readings[self.of_readings == f"{name}{EVENT}"] /= factor**2
+        at_samples, growth = of_readings[model.after_impacts], np.ones((len(model.times), of_noise.shape[1]))
+        growth[model.samples[:-1]] = of_noise**-0.5
+        ends = np.cumsum([0, *(some.sensor.size for some in model.readings)]).tolist()
+        readings = tuple(
+            replace(some, weights=at_samples[:, first:last])
+            for some, (first, last) in zip(model.readings, pairwise(ends), strict=True)
+        )
+        return replace(model, readings=readings, growth=growth)
+
+    def chi_square(self, student_levels: Collection[str]) -> float:
+        """Sum of weighted squares, divided by their share in clean data; without levels, of the problem itself."""
+        total = 0.0
+        for values, weights, names in (
+            (self.readings, self.weights_of_readings, self.of_readings),
+            (self.noise, self.weights_of_noise, self.of_noise),
+        ):
+            share = np.where(np.isin(names, list(student_levels)), NORMAL_SHARE, 1.0)
+            total += float(np.sum((weights * values**2 / share)[names != ""]))
+        return total
+
+
+def student_weights(squares: np.ndarray) -> np.ndarray:
+    """omega of squared residuals in standard deviations."""
+    return np.minimum(1.0, (STUDENT_DEGREES + 1.0) / (STUDENT_DEGREES + squares))
+
+
+def _normal_share() -> float:
+    """c, the mean of omega r^2 of normal residuals: below the cap at r = 1 the variance, above it an integral."""
+    r, step = np.linspace(-12.0, 12.0, 24001, retstep=True)
+    density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
+    return float(np.sum(student_weights(r**2) * r**2 * density) * step)
+
+
+def _weights(
+    values: Columns, names: np.ndarray, levels: Collection[str], factors: Mapping[str, float]
+) -> Columns:
+    """omega of residuals after levels have changed by factors; 1 in groups without Student's t."""
+    weights = np.ones(values.shape)
+    for name in levels:
+        own = names == name
+        weights[own] = student_weights((values[own] / factors.get(name, 1.0)) ** 2)
+    return weights
+
+
+NORMAL_SHARE = _normal_share()

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
-from ...models.contacts.contacts import ContactDetection, ContactSchedule, SurfaceContact
+from ...models.contacts.contacts import ContactDetection, ContactSchedule
 from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
@@ -23,9 +23,32 @@ from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
 from ...recording import CONTACT, EFFORTS, THRUST, Recording
 from .problem import GaussianPrior
-from .robot import BASE_SPEEDS, RobotTrajectoryModel, standing
+from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 
 FOOT_VELOCITY = ContactVelocity.quantity
+THIRD_DIFFERENCES = 8
+"""Least number of samples from which they tell a noise level."""
+LEAST_NOISE = 1e-3
+"""Part of the variation of a channel from which its level begins at least."""
+FIRST_LEVELS = {
+    "contact": 1.0, "contact_angular": 10.0, "contact_event": 30.0, "contact_angular_event": 300.0,
+    FOOT_VELOCITY: 0.02,
+}  # fmt: skip
+"""Levels of contacts from which their estimation begins: of a foot of some centimetres on a hard floor that lands at
+some 0.3 m/s in 10 ms [m/s^2], [rad/s^2], [m/s]."""
+
+
+@dataclass(frozen=True)
+class NoisyContacts:
+    """Contacts whose accelerations have noise, in place of impacts; noise levels that are not given are estimated.
+
+    Args:
+        margin_s: time before a contact closes and after it opens in which it is held, with noise of its own [s].
+        start: factor on the levels from which their estimation begins.
+    """
+
+    margin_s: float = 0.012
+    start: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +58,8 @@ class MotionNoise:
     Args:
         readings: by quantity (`"gyro"`) or quantity and frame (`"gyro.imu"`): one number, or one a component. Those of
             `torque`, `current`, `voltage` and `thrust` are of commands, and make commands unknowns of the estimation;
-            that of `foot_velocity` is how fast a closed contact may slip.
+            that of `foot_velocity` is how fast a closed contact may slip; those of `CONTACT_LEVELS` are accelerations
+            of held contacts. With `NoisyContacts` a level that is missing is estimated.
         speeds: error of the model, as a change of each speed in a step: a number, a list in the order of the joints
             with `base_linear` and `base_angular` at its end, or a mapping by these names, 0 for the others.
         first_state: of positions and of speeds in the first state, about its initial guess; None: unknown.
@@ -86,7 +110,7 @@ class MotionNoise:
         sensors = [some.sensor for model in models for some in model.readings]
         known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
         at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
-        known |= {*FRAME_QUANTITIES, *at_frames}
+        known |= {*FRAME_QUANTITIES, *at_frames, *CONTACT_LEVELS}
         for name in self.readings:
             if name not in known:
                 raise InvalidMethod(
@@ -101,6 +125,7 @@ def trajectory_model(
     noise: MotionNoise,
     contacts: ContactDetection | None = None,
     name: str = "recording",
+    noisy: NoisyContacts | None = None,
 ) -> RobotTrajectoryModel:
     """The model of a recording.
 
@@ -110,12 +135,19 @@ def trajectory_model(
         noise: standard deviations.
         contacts: which frames may touch the world, and how the recording says when; None: none.
         name: the recording's name, for messages and reports.
+        noisy: how contacts give way, and that velocities are read at the samples; None: contacts close with impacts,
+            and velocities are those of the steps, as a simulation of the same steps reads them.
 
     Raises:
         PoinsotError: if the recording lacks a channel or a standard deviation, or a name is unknown.
     """
+    open_levels = frozenset[str]()
+    if noisy is not None:
+        noise, open_levels = first_levels(recording, noise, noisy.start)
     reader = _Reader(parameters.robot, recording, noise, f"recording {name!r}")
     robot, time, schedule = parameters.robot, recording.time, reader.schedule(contacts)
+    if noisy is not None and schedule.contacts:
+        schedule = replace(schedule, margin=max(1, round(noisy.margin_s * recording.rate_hz)))
     readings = (*reader.joint_readings(), *reader.frame_readings(), *reader.standing_feet(schedule))
     # the first of them: a log may hold currents beside the torques computed from them
     effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), EFFORTS[0])
@@ -124,6 +156,9 @@ def trajectory_model(
     command_noise = noise.of_commands(
         ["" if key in unmoved else quantity for key, quantity in inputs.items()]
     )
+    if noisy is not None:
+        half = 0.5 * np.append(np.diff(time), 0.0)
+        readings = tuple(replace(some, ahead=half) for some in readings)
     # the last node has no step, so no noise of commands that could explain its accelerations
     if command_noise.any():
         readings = tuple(some.without_last_effort() for some in readings)
@@ -132,14 +167,53 @@ def trajectory_model(
     commands = reader.commands(inputs)
     speeds = np.concatenate([np.zeros(robot.model.nv), noise.of_speeds(robot)])
     model = RobotTrajectoryModel(
-        parameters, schedule, time, commands, readings, speeds, command_noise, name, effort=effort
-    )
+        parameters, schedule, time, commands, readings, speeds, command_noise, name, effort=effort,
+        contact_noise=_of_contacts(noise) if schedule.margin else None,
+        open_levels=open_levels | {f"{name}{EVENT}" for name in open_levels if schedule.margin},
+    )  # fmt: skip
     # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
     arrival, first = None, noise.first_state
     if first is not None:
         variances = np.repeat(np.square(first), robot.model.nv)
         arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
     return replace(model, arrival=arrival, guess=model.initial_states)
+
+
+def first_levels(
+    recording: Recording, noise: MotionNoise, start: float = 1.0
+) -> tuple[MotionNoise, frozenset[str]]:
+    """Noise with a level for each quantity of a recording and for contacts, and the names of those that were not given.
+
+    White noise of standard deviation sigma has third differences of sqrt(20) sigma; a motion that is sampled well has
+    almost none. Their median ignores impacts.
+
+    Args:
+        start: factor on the levels that were not given.
+    """
+    sizes: dict[str, list[float]] = {}
+    for channel, values in recording.channels.items():
+        quantity = channel.partition(".")[0]
+        if quantity != CONTACT and len(values) > THIRD_DIFFERENCES:
+            series = np.asarray(values, dtype=float)
+            spread = float(np.nanmedian(np.abs(np.diff(series, n=3)))) / 0.6745 / np.sqrt(20.0)
+            # commands may have no noise that one sees
+            sizes.setdefault(quantity, []).append(max(spread, LEAST_NOISE * float(np.nanstd(series))))
+    levels = {quantity: float(np.median(size)) for quantity, size in sizes.items()} | FIRST_LEVELS
+    missing = {
+        name: start * level
+        for name, level in levels.items()
+        if level > 0 and not any(key.partition(".")[0] == name for key in noise.readings)
+    }
+    if "orientation" in missing:  # of a rotation, which changes a quaternion by half of it
+        missing["orientation"] *= 2.0
+    return replace(noise, readings={**missing, **noise.readings}), frozenset(missing)
+
+
+def _of_contacts(noise: MotionNoise) -> dict[str, float]:
+    levels = {name: noise.readings[name] for name in CONTACT_LEVELS}
+    if not all(isinstance(level, float | int) for level in levels.values()):
+        raise InvalidMethod(f"noise: {', '.join(levels)} need one number for all contacts")
+    return {name: float(level) for name, level in levels.items() if isinstance(level, float | int)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +276,7 @@ class _Reader:
         """Closed contacts as readings of zero velocity, if noise says how much they slip."""
         for contact in schedule.contacts if FOOT_VELOCITY in self.noise.readings else ():
             noise = self._noise(FOOT_VELOCITY, contact.frame)
-            sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
+            sensor = ContactVelocity(self.robot, noise, contact.frame, contact)
             yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
 
     def without_motor(self, inputs: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
 """Outer loops of optimal estimation: a solution changes its problem, which is solved again, until nothing changes.
 
+    settle               noise levels that the data determine (`noise_levels`)
     estimate_schedule    times at which contacts close and open (`contact_events`)
-    admit_slips          noise of speeds grows at samples where a foot slips
-    estimate_levels      the most likely levels of process noise (`noise_levels`)
 
 Each takes a problem with its solution and returns the next. Inside of all of them `solve` follows delays: rates of
 readings that may be late belong to a motion. Biases and delays themselves are components of theta.
@@ -10,7 +9,7 @@ readings that may be late belong to a motion. Biases and delays themselves are c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -22,20 +21,19 @@ from ...estimate.motions import ContactChange
 from ...models.contacts.contact_dynamics import RobotMotion
 from ...models.sensors import ContactVelocity, Sensor
 from ...recording import EFFORTS, THRUST
-from ...solve import ProgressCallback, Stop, report
+from ...solve import Iteration, ProgressCallback, Stop, report
 from .contact_events import EventSearch
 from .ddp import ShootingSolution
 from .noise_levels import NoiseLevels
 from .problem import Trajectories
 from .robot import RobotTrajectoryModel
+from .rollout import Evaluation
 
 if TYPE_CHECKING:
     from .estimation import OptimalEstimation, OptimalEstimationProblem
 
 WIDEST = 32
 """Half a width of lines whose slopes are rates of readings [samples]."""
-STUDENT_DEGREES = 4.0
-"""Of freedom of the noise of speeds where feet slip: below it Student's t has no finite kurtosis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +66,8 @@ class Refinement:
 
     def run(self, problem: OptimalEstimationProblem) -> Refined:
         """Solve, and run the loops that the method asks for, one after the other."""
-        method, now = self.method, self.solve(problem, problem.guess)
-        loops: tuple[tuple[bool, Callable[[Refined], Refined]], ...] = (
-            (method.contact_schedule == "estimated", self.estimate_schedule),
-            (method.contact_slip == "estimated", self.admit_slips),
-            (method.process_noise != "given", self.estimate_levels),
-        )
-        for runs, loop in loops:
-            now = loop(now) if runs else now
-        return now
+        now = self.settle(problem, problem.guess)
+        return self.estimate_schedule(now) if self.method.contact_schedule == "estimated" else now
 
     def solve(self, problem: OptimalEstimationProblem, guess: Trajectories) -> Refined:
         """Solve, and again with rates of late readings along the solution, until delays are settled."""
@@ -106,8 +97,8 @@ class Refinement:
     ) -> Refined:
         """Solve again with other models of the recordings; `guess` None: from their initial guess."""
         problem = replace(now.problem, models=tuple(models))
-        solved = self.solve(problem, problem.guess if guess is None else guess)
-        return replace(now, problem=solved.problem, solution=solved.solution)
+        settled = self.settle(problem, problem.guess if guess is None else guess, now.factors)
+        return replace(settled, events=now.events)
 
     def estimate_schedule(self, now: Refined) -> Refined:
         for _ in range(self.method.max_rounds):
@@ -125,55 +116,53 @@ class Refinement:
             now = self._again(now, [model for model, _ in searched])
         return now
 
-    def admit_slips(self, now: Refined) -> Refined:
+    def settle(
+        self,
+        problem: OptimalEstimationProblem,
+        guess: Trajectories,
+        factors: Mapping[str, float] | None = None,
+    ) -> Refined:
+        """Solve for motion and parameters, and in turn for the noise levels that the data determine.
+
+        Levels follow after every step: a solution for wrong levels is worth no more. The random signs are the same each
+        time, so levels have a limit. Once they have settled, the problem is solved for them.
+        """
+        open_levels, factors = self._open_levels(problem), factors or {}
+        if not open_levels:
+            return self.solve(problem, guess)
+        history: tuple[Iteration, ...] = ()
+        start: Evaluation | None = None
+        once = replace(self.method.ddp, max_iterations=1)
         for _ in range(self.method.max_rounds):
-            if now.solution.status is Status.interrupted:
+            solution = once.solve(problem.shooting, guess, progress=self.progress, stop=self.stop)
+            history, start, guess = (*history, *solution.history), start or solution.start, solution.at
+            if not (solution.status.converged or solution.status is Status.step_limit):
                 break
-            before, at = now.solution.cost, now.solution.at
-            # a slip that was not known yet may have driven theta to where a chart is flat
-            guess = replace(at, theta=now.problem.guess.theta)
-            now = self._again(now, map(with_slips, now.problem.models, at.w), guess)
-            if 2 * abs(now.solution.cost - before) < self.method.settled:
-                # as far as if it had begun at the last round's
-                return self._again(now, now.problem.models, now.solution.at)
-        return now
-
-    def estimate_levels(self, now: Refined) -> Refined:
-        rng = np.random.default_rng(self.method.seed)
-        for _ in range(self.method.max_rounds):
-            if not now.solution.status.converged:
+            report(self.progress, "noise levels")
+            levels = NoiseLevels(problem.shooting, guess)
+            steps = levels.steps(open_levels, np.random.default_rng(self.method.seed))
+            factors = {name: factors.get(name, 1.0) * factor for name, factor in steps.items()}
+            held_out = tuple(model.with_levels(steps) for model in problem.held_out)
+            problem = replace(problem, models=levels.reweighted(steps), held_out=held_out)
+            if max((abs(np.log(factor)) for factor in steps.values()), default=0.0) < self.method.settled:
                 break
-            likelier = NoiseLevels(now.problem.shooting, now.solution.at).likelier(rng)
-            step = {
-                name: float(np.clip(factor, 0.2, 5.0))
-                for name, (factor, _) in likelier.items()
-                if self.method.process_noise == "auto" or name in (*EFFORTS, THRUST)
-            }
-            factors = {name: now.factors.get(name, 1.0) * factor for name, factor in step.items()}
-            models, held_out = (
-                tuple(model.with_levels(step) for model in some)
-                for some in (now.problem.models, now.problem.held_out)
-            )
-            problem = replace(now.problem, held_out=held_out)
-            now = self._again(replace(now, problem=problem, factors=factors), models, now.solution.at)
-            if max((abs(np.log(factor)) for factor in step.values()), default=0.0) < self.method.settled:
-                break
-        return now
+        if solution.status.converged or solution.status is Status.step_limit:
+            solution = self.method.ddp.solve(problem.shooting, guess, progress=self.progress, stop=self.stop)
+            history = (*history, *solution.history)
+        if any(map(late_sensors, problem.models)):
+            solved = self.solve(problem, solution.at)
+            problem, solution = solved.problem, solved.solution
+            history = (*history, *solution.history)
+        return Refined(problem, replace(solution, start=start or solution.start, history=history), factors)
 
-
-def with_slips(model: RobotTrajectoryModel, w: Columns) -> RobotTrajectoryModel:
-    """The same recording with more noise of speeds where a contact is closed and process noise w (N, m) asks for it.
-
-    Its m speeds have Student's t distribution with nu degrees of freedom (Aravkin et al. 2014), whose optimum is
-    that of normal noise with a variance times (nu + |w_k / sigma|^2) / (nu + m); variances do not shrink.
-    """
-    sigma, nu, k = model.noise[model.noisy_freedoms], STUDENT_DEGREES, len(model.noisy_commands)
-    squares = np.sum((w[:, k:] / sigma) ** 2, axis=1)
-    growth = np.ones((len(model.times), w.shape[1]))
-    # of the two nodes of an impact the second is the one with noise
-    growth[model.samples[:-1], k:] = np.sqrt(np.maximum((nu + squares) / (nu + len(sigma)), 1.0))[:, None]
-    growth[~model.schedule.closed.any(axis=1)] = 1.0
-    return replace(model, growth=growth, guess=model.initial_states)
+    def _open_levels(self, problem: OptimalEstimationProblem) -> frozenset[str]:
+        """Names of the levels that are estimated."""
+        given, models = self.method.process_noise, problem.models
+        names = {name for model in models for name in model.disturbances} if given != "given" else set()
+        if given == "commands":
+            names &= {*EFFORTS, THRUST}
+        present = {name for model in models for name in model.levels}
+        return frozenset(present.intersection(names.union(*(model.open_levels for model in models))))
 
 
 def with_rates(
@@ -183,13 +172,7 @@ def with_rates(
 
     They are slopes along the motion x, w, of lines through neighbouring samples with the same contacts.
     """
-    errors = model.parameters.sensor_errors(theta)
-    late = [
-        some.sensor
-        for some in model.readings
-        if some.sensor.quantity != ContactVelocity.quantity
-        and errors.delays(some.sensor.quantity, some.sensor.frames)
-    ]
+    late = late_sensors(model)
     if not late:
         return None
     motions = list(model.along(x, theta, w))
@@ -198,6 +181,17 @@ def with_rates(
         for some in model.readings
     )
     return replace(model, readings=readings, guess=model.initial_states)
+
+
+def late_sensors(model: RobotTrajectoryModel) -> list[Sensor]:
+    """Sensors of a recording whose readings may be late."""
+    errors = model.parameters.sensor_errors(model.parameters.nominal_theta)
+    return [
+        some.sensor
+        for some in model.readings
+        if some.sensor.quantity != ContactVelocity.quantity
+        and errors.delays(some.sensor.quantity, some.sensor.frames)
+    ]
 
 
 def _rates(

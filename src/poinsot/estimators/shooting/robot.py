@@ -6,12 +6,14 @@
 A step from a sample to the next has the contacts that are closed and the effort that was commanded at the first.
 A sample at which a contact closes has two nodes, before and after the impact; its readings belong to the second.
 
-    x_{k+1} = f(x_k, u_k + w^u_k; theta) [+] w^x_k        w_k = (w^u_k, w^x_k); none in a reset map
+    x_{k+1} = f(x_k, u_k + w^u_k, w^c_k; theta) [+] w^x_k        w_k = (w^u_k, w^x_k, w^c_k); none in a reset map
 
 w^u is noise of commands, the difference between the recorded and the applied efforts. It acts through the dynamics, so
 one component moves all degrees of freedom, and an accelerometer measures it in the same sample. (Noise of fixed size on
 speeds instead would bias theta: heavier bodies would seem to be disturbed less.) w^x is noise of state components; that
-of speeds is enough where positions are measured.
+of speeds is enough where positions are measured. w^c is the acceleration that closed contacts have though they should
+have none (J a + gamma = w^c): ground that gives, a foot that rolls, and near events the impact itself, which then
+takes the schedule's margin and is no reset map. It acts through the dynamics too: what moves the foot, the leg feels.
 
 The last node has no stage, so no noise of commands: readings of accelerations and forces there must be left out.
 """
@@ -19,14 +21,14 @@ The last node has no stage, so no noise of commands: readings of accelerations a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Bool, Brief, Changes, Columns, Float, NodeStates, States, Times, Vector
+from ...arrays import Bool, Brief, Changes, Columns, Float, Int, NodeStates, States, Times, Vector
 from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
-from ...models.contacts.contact_dynamics import ContactDynamics, Linearized, RobotMotion
+from ...models.contacts.contact_dynamics import ContactDynamics, DynamicsJacobians, Linearized, RobotMotion
 from ...models.contacts.contacts import ContactSchedule
 from ...models.robot.motion_terms import MotionTerms
 from ...models.robot.open_parameters import OpenParameters
@@ -40,7 +42,16 @@ STATES_PER_CALL = 200
 """States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
 BASE_SPEEDS = ("base_linear", "base_angular")
 """Names of a floating base's speeds among the noise levels."""
-
+EVENT = "_event"
+"""End of the names of noise levels near contact events."""
+CONTACT_LEVELS = ("contact", "contact_angular", f"contact{EVENT}", f"contact_angular{EVENT}")
+"""Names of noise levels of held contacts: of accelerations [m/s^2] and of angular ones [rad/s^2], away from and near
+events."""
+_STUDENT = ("accelerometer", "gyro", "velocity")
+STUDENT_LEVELS = frozenset(
+    [*_STUDENT, *(f"{name}{EVENT}" for name in _STUDENT), ContactVelocity.quantity, *CONTACT_LEVELS]
+)
+"""Names of noise levels that soft ground and impacts touch."""
 
 # The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
 # slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
@@ -66,6 +77,11 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
         guess: (N + 1, nx) initial guess of the states; None: from the readings.
         effort: quantity of the joints' commands.
         growth: (S, m) factor of each component of the process noise in the step from each sample; None: 1.
+        contact_noise: level of `CONTACT_LEVELS` -> standard deviation of the acceleration of held contacts [m/s^2],
+            [rad/s^2]; None: they are exact.
+        event_factors: quantity -> factor on the noise of its readings near contact events, where legs move otherwise
+            than a step says.
+        open_levels: names of noise levels that are estimated from the data, of sensors and of process noise.
 
     Raises:
         InvalidSignals: if lengths differ, times do not increase, or commands are missing.
@@ -85,6 +101,9 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
     guess: NodeStates | None = None
     effort: str = "torque"
     growth: Float[np.ndarray, "S m"] | None = None
+    contact_noise: Mapping[str, float] | None = None
+    event_factors: Mapping[str, float] = field(default_factory=dict)
+    open_levels: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         S, inputs, degrees = len(self.times), self.parameters.drive.inputs, self.manifold.degrees
@@ -121,6 +140,9 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
                 f"process noise needs a standard deviation of at least 0 for each of {degrees} changes of a state and "
                 f"of {len(inputs)} commands, and one above 0"
             )
+        of_contacts = {} if self.contact_noise is None else self.contact_noise
+        if not all(of_contacts.get(level, 0.0) > 0 for level in (CONTACT_LEVELS if of_contacts else ())):
+            raise InvalidMethod(f"the noise of contacts needs numbers above 0: {', '.join(CONTACT_LEVELS)}")
         _ = self.modes  # a contact at a frame that does not exist is refused here
 
     # ---------------------------------------------------------------------------------------------------------- chain
@@ -215,27 +237,123 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
 
     @cached_property
     def noise_std(self) -> Float[np.ndarray, "N m"]:  # type: ignore[override]
+        growth = 1.0 if self.growth is None else self.growth[self.samples[:-1]]
+        return growth * self.level_std
+
+    @cached_property
+    def level_std(self) -> Float[np.ndarray, "N m"]:
+        """Standard deviations of the process noise without `growth`."""
         # components without noise are no unknowns: the recursion divides by their variance
         std = np.concatenate([self._of_commands[self.noisy_commands], self.noise[self.noisy_freedoms]])
-        growth = 1.0 if self.growth is None else self.growth[self.samples[:-1]]
-        return growth * np.tile(std, (self.stages, 1))
+        of_contacts = np.array([(self.contact_noise or {}).get(level, 1.0) for level in CONTACT_LEVELS])
+        levels = of_contacts[self.contact_levels[self.samples[:-1]]]
+        return np.concatenate([np.tile(std, (self.stages, 1)), levels], axis=1)
+
+    @property
+    def student_levels(self) -> frozenset[str]:
+        """Names of noise levels whose residuals have Student's t: ground and impacts are no white noise."""
+        return STUDENT_LEVELS if self.contact_noise else frozenset()
+
+    def contact_level(self, name: str) -> float:
+        """A noise level of held contacts, of their accelerations or of the velocities of settled ones; 0: no such."""
+        own = [float(np.mean(some.sensor.noise)) for some in self.readings if some.sensor.quantity == name]
+        return (self.contact_noise or {}).get(name, max(own, default=0.0))
+
+    @cached_property
+    def contact_rows(self) -> tuple[np.ndarray, ...]:
+        """Places of each contact's rows among those of all contacts, if these have noise."""
+        sizes = [contact.size for contact in self.schedule.contacts] if self.contact_noise else []
+        return tuple(np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])) if sizes else ()
+
+    @cached_property
+    def contact_levels(self) -> Int[np.ndarray, "S c"]:
+        """(S, c) place in `CONTACT_LEVELS` of the level of each row of the contacts, if these have noise."""
+        rows, near = self.contact_rows, self.schedule.near_events
+        levels = np.zeros((len(self.times), sum(map(len, rows))), dtype=np.int64)
+        for contact, places in enumerate(rows):
+            levels[:, places] = 2 * near[:, contact, None] + (np.arange(len(places)) >= 3)
+        return levels
 
     @property
     def disturbances(self) -> tuple[str, ...]:
-        """(m,) the noise level of each component of process noise, by its key: `thrust`, `base_linear`, a joint."""
+        """The noise levels of process noise, by their keys: `thrust`, `base_linear`, a joint, `contact`."""
+        return tuple(dict.fromkeys([*self._of_columns, *(CONTACT_LEVELS if self.contact_rows else ())]))
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """Quantities that were read."""
+        return tuple(dict.fromkeys(some.sensor.quantity for some in self.readings))
+
+    @cached_property
+    def levels(self) -> frozenset[str]:
+        """Names of the noise levels of readings and process noise."""
+        return frozenset([*self.disturbances, *np.unique(self.level_of_readings.astype(str)).tolist()]) - {""}
+
+    @cached_property
+    def level_of_readings(self) -> np.ndarray:
+        """(S, rows) the noise level of each reading: its quantity, and near contact events another; "": not read."""
+        sensors = [some.sensor for some in self.readings for _ in range(some.sensor.size)]
+        levels = np.array([[sensor.quantity for sensor in sensors]] * len(self.times), dtype=object)
+        near = self.schedule.near_events.any(axis=1)
+        for row, sensor in enumerate(sensors):
+            # a foot that stands is settled, whatever the others do
+            if not isinstance(sensor, ContactVelocity):
+                levels[near, row] += EVENT
+        levels[~np.concatenate([some.is_read for some in self.readings], axis=1)] = ""
+        return levels
+
+    @property
+    def _of_columns(self) -> tuple[str, ...]:
+        """The noise level of each command and speed that has noise."""
         robot, inputs = self.parameters.robot, self.parameters.drive.inputs
         commands = [self.effort if inputs[k] in robot.joints else THRUST for k in self.noisy_commands]
         base = [BASE_SPEEDS[0]] * 3 + [BASE_SPEEDS[1]] * 3 if robot.floating_base else []
         speeds = [*base, *robot.joints]
         return (*commands, *(speeds[k % len(speeds)] for k in self.noisy_freedoms))
 
+    @cached_property
+    def level_of(self) -> Int[np.ndarray, "N m"]:
+        """(N, m) place in `disturbances` of the level of each component of process noise; -1 where it has no effect."""
+        names, samples = list(self.disturbances), self.samples[:-1]
+        columns = np.array([names.index(name) for name in self._of_columns], dtype=np.int64)
+        of_contacts = self.contact_levels[samples]
+        if self.contact_rows:
+            of_contacts = names.index(CONTACT_LEVELS[0]) + of_contacts
+            for contact, places in enumerate(self.contact_rows):
+                of_contacts[np.ix_(~self.schedule.held[samples, contact], places)] = -1
+        levels = np.concatenate([np.tile(columns, (self.stages, 1)), of_contacts], axis=1)
+        levels[self.resets] = -1
+        return levels
+
     def with_levels(self, factors: Mapping[str, float]) -> RobotTrajectoryModel:
-        """The same recording with process noise times factors, by the names of `disturbances`."""
-        scale = np.array([factors.get(name, 1.0) for name in self.disturbances])
+        """The same recording with noise times factors, by the names of `disturbances` and quantities of sensors."""
+        scale = np.array([factors.get(name, 1.0) for name in self._of_columns])
         commands, noise, k = self._of_commands.copy(), self.noise.copy(), len(self.noisy_commands)
         commands[self.noisy_commands] *= scale[:k]
         noise[self.noisy_freedoms] *= scale[k:]
-        return replace(self, noise=noise, command_noise=commands, guess=self.initial_states)
+        of_contacts = self.contact_noise and {
+            name: std * factors.get(name, 1.0) for name, std in self.contact_noise.items()
+        }
+        readings = tuple(some.times(factors.get(some.sensor.quantity, 1.0)) for some in self.readings)
+        near = self.schedule.near_events.any(axis=1)
+        changed = {
+            name: factors.get(f"{name}{EVENT}", 1.0) / factors.get(name, 1.0) for name in self.quantities
+        }
+        readings = tuple(
+            some.with_weights(np.where(near, changed[some.sensor.quantity] ** -2.0, 1.0))
+            if near.any()
+            else some
+            for some in readings
+        )
+        return replace(
+            self,
+            noise=noise,
+            command_noise=commands,
+            contact_noise=of_contacts,
+            readings=readings,
+            event_factors={name: self.event_factors.get(name, 1.0) * by for name, by in changed.items()},
+            guess=self.initial_states,
+        )
 
     def _command_errors(self, w: Columns) -> Float[np.ndarray, "T inputs"]:
         """(T, inputs) applied less recorded commands."""
@@ -245,8 +363,15 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
 
     def _tangent(self, w: Columns) -> Changes:
         d = np.zeros((len(w), self.manifold.degrees))
-        d[:, self.noisy_freedoms] = w[:, len(self.noisy_commands) :]
+        k = len(self.noisy_commands)
+        d[:, self.noisy_freedoms] = w[:, k : k + len(self.noisy_freedoms)]
         return d
+
+    def _of_contacts(self, w: Columns | None) -> Float[np.ndarray, "T c"] | None:
+        """(T, c) noise of the rows of all contacts; None: they have none."""
+        if w is None or not self.contact_rows:
+            return None
+        return w[:, len(self.noisy_commands) + len(self.noisy_freedoms) :]
 
     # ------------------------------------------------------------------------------------------ dynamics and residuals
 
@@ -263,11 +388,12 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
         by_w, r_w = np.ascontiguousarray(by_w[:, :, self.noisy_freedoms]), None
         if step.by_tau is not None and residual.by_tau is not None:
             by_u = self.parameters.drive.slope(self.parameters.values(theta).gains)[:, self.noisy_commands]
-            by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
+            assert step.by_w is not None and residual.by_w is not None
+            by_w = np.concatenate([step.by_tau @ by_u, by_w, step.by_w], axis=2)
             # by_tau of a reset is by an impulse, which commands do not give
             by_w[~self.noisy[first : first + len(x)]] = 0.0
             none = np.zeros((*residual.value.shape, len(self.noisy_freedoms)))
-            r_w = np.concatenate([residual.by_tau @ by_u, none], axis=2)
+            r_w = np.concatenate([residual.by_tau @ by_u, none, residual.by_w], axis=2)
         return StageLinearization(
             step.value, step.by_x, by_w, step.by_theta, residual.value, residual.by_x, r_w, residual.by_theta
         )
@@ -285,18 +411,20 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
             first: number of the first stage.
             x: (T, nx) at the beginning of each.
             theta: (p,).
-            w: (T, m) process noise, of which that of commands counts; None: zero.
+            w: (T, m) process noise, of which that of commands and contacts counts; None: zero.
             slopes: whether slopes are computed: by x, by theta, and where commands have noise by tau; at a reset those
                 by an impulse on the joints.
         """
-        nodes, efforts = np.arange(first, first + len(x)), slopes and len(self.noisy_commands) > 0
-        u = self.u[self.samples[nodes]]
+        nodes = np.arange(first, first + len(x))
+        efforts = slopes and (len(self.noisy_commands) > 0 or len(self.contact_rows) > 0)
+        u, moving = self.u[self.samples[nodes]], self._of_contacts(w)
         if w is not None and len(self.noisy_commands):
             u = u + self._command_errors(w)
         parts: list[tuple[np.ndarray, Linearized, Linearized | None]] = []
         for chosen in self._groups(nodes):
             samples = self.samples[nodes[chosen]]
-            motion = self._motion(nodes[chosen], x[chosen], u[chosen], theta, slopes)
+            own = None if moving is None else moving[chosen]
+            motion = self._motion(nodes[chosen], x[chosen], u[chosen], theta, slopes, own)
             if self.resets[nodes[chosen[0]]]:
                 parts.append((chosen, self.manifold.reset(motion, efforts), None))
                 continue
@@ -307,7 +435,9 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
             return parts[0][1], parts[0][2]
         n, p = self.parameters.robot.model.nv, self.parameters.size
         whole, residual = (
-            Linearized.zeros(np.zeros((len(x), width)), m, n, p, slopes, efforts)
+            Linearized.zeros(
+                np.zeros((len(x), width)), m, n, p, slopes, efforts, sum(map(len, self.contact_rows))
+            )
             for width, m in ((self.manifold.size, self.manifold.degrees), (self.rows, self.rows))
         )
         for chosen, step, of_sensors in parts:
@@ -318,14 +448,41 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
         return whole, residual
 
     def _motion(
-        self, nodes: np.ndarray, x: States, u: Float[np.ndarray, "T inputs"], theta: Vector, slopes: bool
+        self,
+        nodes: np.ndarray,
+        x: States,
+        u: Float[np.ndarray, "T inputs"],
+        theta: Vector,
+        slopes: bool,
+        moving: Float[np.ndarray, "T c"] | None = None,
     ) -> RobotMotion:
-        """The motion at nodes of one mode that are all resets, or all steps."""
+        """The motion at nodes of one mode that are all resets, or all steps; `moving` (T, c): noise of contacts."""
         q, v = (np.ascontiguousarray(part) for part in self.manifold.split(x))
         mode, is_reset = divmod(int(self._kinds[nodes[0]]), 2)
+        rows = self._rows_of_modes[mode]
         if is_reset:
-            return self.modes[mode].impact(q, v, theta, slopes)
-        return self.modes[mode](q, v, u, theta, slopes)
+            motion = self.modes[mode].impact(q, v, theta, slopes)
+        else:
+            motion = self.modes[mode](q, v, u, theta, slopes, None if moving is None else moving[:, rows])
+        if not slopes:
+            return motion
+        a_by, forces_by = (self._by_all_contacts(part, rows) for part in motion.slopes)
+        return replace(motion, a_by=a_by, forces_by=forces_by)
+
+    @cached_property
+    def _rows_of_modes(self) -> tuple[np.ndarray, ...]:
+        """Places of the rows of each mode's contacts among those of all contacts."""
+        none, rows = np.zeros(0, dtype=np.int64), self.contact_rows
+        return tuple(
+            np.concatenate([none, *(rows[place] for place in closed if rows)])
+            for closed in self.schedule.modes
+        )
+
+    def _by_all_contacts(self, slopes: DynamicsJacobians, rows: np.ndarray) -> DynamicsJacobians:
+        """Slopes by noise of the rows of all contacts, 0 for those of open ones."""
+        w = np.zeros((*slopes.w.shape[:2], sum(map(len, self.contact_rows))))
+        w[:, :, rows] = slopes.w[:, :, : len(rows)]
+        return replace(slopes, w=w)
 
     @cached_property
     def _kinds(self) -> np.ndarray:
@@ -351,14 +508,17 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
             theta: (p,), or (N + 1, p) where it is another at each node.
             w: (N, m) process noise; None: zero.
         """
-        u, nodes = self.u[self.samples], self.after_impacts
+        u, nodes, moving = self.u[self.samples], self.after_impacts, self._of_contacts(w)
         if w is not None:
             # the last node has no stage, so no noise
             u[:-1] += self._command_errors(w)
+        if moving is not None:
+            moving = np.concatenate([moving, np.zeros((1, moving.shape[1]))])
         for chosen in self._groups(nodes, STATES_PER_CALL if theta.ndim == 1 else 1):
             some = nodes[chosen]
             own = theta if theta.ndim == 1 else theta[some[0]]
-            yield self.samples[some], self._motion(some, x[some], u[some], own, slopes=False)
+            of_contacts = None if moving is None else moving[some]
+            yield self.samples[some], self._motion(some, x[some], u[some], own, False, of_contacts)
 
     def contact_velocities(self, x: NodeStates) -> list[Columns]:
         """(S, 3) of each contact, closed or not, at states of the samples [m/s]."""
@@ -373,5 +533,5 @@ def standing(some: Readings, schedule: ContactSchedule) -> Readings:
     if not isinstance(some.sensor, ContactVelocity):
         return some
     frames = [contact.frame for contact in schedule.contacts]
-    closed = schedule.closed[:, frames.index(some.sensor.frame)]
+    closed = schedule.settled[:, frames.index(some.sensor.frame)]
     return replace(some, values=np.where(closed[:, None], 0.0, np.full((1, some.sensor.size), np.nan)))

@@ -6,7 +6,7 @@ The motion of a solution: path with standard deviations, forces at contacts, mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 
@@ -46,7 +46,8 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters, body_of
 from ...models.sensors import ROTATION, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...quantities import QUATERNION, WRENCH, XYZ
-from .contact_events import EventSearch
+from .block_covariance import block_covariance
+from .contact_events import EventSearch, contradicted_events
 from .ddp import ShootingSolution, TrajectoryPosterior
 from .known_parameters import KnownParameters
 from .noise_levels import NoiseLevels
@@ -56,8 +57,6 @@ from .robot import RobotTrajectoryModel
 WIDENING_THRESHOLD = 1.05
 """Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is one standard deviation of
 chi-square itself at 800 degrees of freedom."""
-NOTED_GROWTH = 3.0
-"""Of the noise of speeds at a sample, from which on a note says so."""
 UNOBSERVABLE_SHARE = 1e-6
 """Part of the norm of its derivatives by theta by which an unobservable direction may move an observable parameter."""
 
@@ -88,6 +87,17 @@ class EstimateSummary:
         return self.chi_square if self.chi_square > WIDENING_THRESHOLD else 1.0
 
     @cached_property
+    def _of_blocks(self) -> tuple[Matrix, float]:
+        """Covariance of theta, and a factor of covariances of states, with residuals that are correlated in time.
+
+        Only where noise levels come from the data: levels that are stated also say what residuals are not.
+        """
+        has_student = any(model.student_levels for model in self.models)
+        if not has_student or self.covariance.unobservable.shape[1] or self.thetas is not None:
+            return self.covariance.theta, 1.0
+        return block_covariance(self.levels, self.covariance.theta)
+
+    @cached_property
     def slope(self) -> Matrix:
         """(p, p) derivative of the physical parameters by theta."""
         return self.parameters.physical_slope(self.solution.theta)
@@ -95,20 +105,33 @@ class EstimateSummary:
     @cached_property
     def rows(self) -> int:
         """Number of scalar readings."""
-        return sum(
-            int(np.isfinite(fit.normalized).sum()) for motion in self.motions for fit in motion.sensors
-        )
+        return sum(int(some.is_read.sum()) for model in self.models for some in model.readings)
+
+    @cached_property
+    def unknowns(self) -> int:
+        """Number of observable unknowns, without process noise.
+
+        States after the first count nowhere: dynamics make them of process noise.
+        """
+        unknown = len(self.solution.theta) - self.solution.unobservable.shape[1]
+        for model, unobservable in zip(self.models, self.covariance.unobservable_states, strict=True):
+            unknown += model.manifold.degrees - unobservable.shape[1]
+        return unknown
+
+    @cached_property
+    def chi_square_per_reading(self) -> float:
+        """Sum of squared residuals of readings and process noise, by the number of readings less unknowns."""
+        return self.levels.chi_square / max(self.rows - self.unknowns, 1)
 
     @cached_property
     def chi_square(self) -> float:
         """Chi-square per degree of freedom; 1 where there is none."""
         solution, problem = self.solution, self.solution.problem
         known = sum(arrival.rank for arrival in problem.arrivals) + problem.prior.rank
-        unknown = len(solution.theta) - solution.unobservable.shape[1]
-        for model, unobservable in zip(problem.models, self.covariance.unobservable_states, strict=True):
-            unknown += model.manifold.degrees - unobservable.shape[1]
-        # states after the first and process noise cancel: dynamics make one of the other
-        degrees, squares = self.rows + known - unknown, 2.0 * solution.cost
+        degrees, squares = self.rows + known - self.unknowns, 2.0 * solution.cost
+        if any(model.student_levels for model in self.models):
+            of_rows = sum(table.chi_square(()) for table in self.levels.tables)
+            squares += self.levels.chi_square - of_rows
         if self.thetas is not None:
             fits = [fit.normalized for motion in self.motions for fit in motion.sensors]
             noise = [
@@ -124,13 +147,28 @@ class EstimateSummary:
         at, thetas = self.solution.at, self.thetas
         return tuple(
             estimated_motion(model, at.theta if thetas is None else thetas, x, w, states)
-            for model, x, w, states in zip(self.models, at.x, at.w, self.covariance.states, strict=True)
+            for model, x, w, states in zip(self.models, at.x, at.w, self._covariances_of_states, strict=True)
         )
+
+    @property
+    def _covariances_of_states(self) -> Iterator[np.ndarray]:
+        """(N + 1, n, n) of each recording's states, NaN in the first state where it is unobservable.
+
+        Later states are known relative to the first one, which keeps its initial guess there.
+        """
+        for states, unobservable in zip(
+            self.covariance.states, self.covariance.unobservable_states, strict=True
+        ):
+            unknown = np.linalg.norm(unobservable, axis=1) > UNOBSERVABLE_SHARE
+            states = self.widening * self._of_blocks[1] * states
+            if unknown.any():
+                states[0, unknown], states[0, :, unknown] = np.nan, np.nan
+            yield states
 
     def estimate(self) -> Estimate:
         """The estimate, without its method and its problem."""
         parameters, theta, slope = self.parameters, self.solution.theta, self.slope
-        covariance = self.widening * slope @ self.covariance.theta @ slope.T
+        covariance = self.widening * slope @ self._of_blocks[0] @ slope.T
         identifiable, bodies = self._identifiable(covariance), self._bodies(covariance)
         names = parameters.physical_names
         unknown = [name for name, yes in zip(names, identifiable, strict=True) if not yes]
@@ -163,7 +201,7 @@ class EstimateSummary:
             condition_number=condition,
             scaled_condition_number=scaled,
             rows=self.rows,
-            fit=fit_of_motions(list(zip(self.motions, self.models, strict=True))),
+            fit=self._fit(),
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
@@ -171,6 +209,15 @@ class EstimateSummary:
                 EstimatedMotions(self.motions), None if self.thetas is not None else self._convergence()
             ),
             provenance=Provenance(notes=self._notes()),
+        )
+
+    def _fit(self) -> Fit:
+        fit = fit_of_motions(list(zip(self.motions, self.models, strict=True)))
+        # along which theta changes, the problem has other residuals than the motion
+        return (
+            fit
+            if self.thetas is not None
+            else replace(fit, chi_square_per_reading=self.chi_square_per_reading)
         )
 
     @cached_property
@@ -251,8 +298,14 @@ class EstimateSummary:
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
         events = estimate.extra(ContactChanges)
-        searched = [EventSearch(rounds=1).search(model, solution.theta, x)[1]
-                    for model, x in zip(self.models, solution.at.x, strict=True) if events is None]  # fmt: skip
+        searched = [
+            contradicted_events(model, x[model.after_impacts])
+            if model.schedule.margin
+            else EventSearch(rounds=1).search(model, solution.theta, x)[1]
+            for model, x in zip(self.models, solution.at.x, strict=True)
+            if events is None
+        ]
+        estimated = frozenset[str]().union(*(model.open_levels for model in self.models))
         away = solution.theta - prior.mean
         case = Assumptions(
             estimate,
@@ -263,11 +316,12 @@ class EstimateSummary:
             },
             float(away @ prior.information @ away),
             prior.rank,
-            self.noise_moves(),
-            self.levels.likelier(np.random.default_rng(0)),
+            {level: self.slope @ step for level, step in self.levels.moves_without(estimated).items()},
+            {} if estimated else self.levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
             events or tuple(event for changes in searched for event in changes),
             events is not None,
+            estimated,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 
@@ -294,21 +348,7 @@ class EstimateSummary:
                     "guess there."
                 )
             notes += [f"{model.name}: {note}." for note in model.schedule.notes()]
-        for model, x in zip(self.models, self.solution.at.x, strict=True):
-            notes += _slips(model, x)
         return tuple(notes)
-
-
-def _slips(model: RobotTrajectoryModel, x: NodeStates) -> Iterator[str]:
-    """The fastest closed contact after each step whose noise of speeds has grown, with states (N + 1, nx)."""
-    if model.growth is None:
-        return
-    growth, closed = model.growth[:, -1], model.schedule.closed
-    speeds = np.linalg.norm(model.contact_velocities(x[model.after_impacts]), axis=2).T * closed
-    for k in np.flatnonzero(growth > NOTED_GROWTH).tolist():
-        foot = model.schedule.contacts[int(np.argmax(np.abs(speeds[k + 1] - speeds[k])))].frame
-        grown = f"the noise of speeds is {growth[k]:.3g} times what was given"
-        yield f"{model.name}: {foot} slips at {model.times[k]:.3f} s, where {grown}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,7 +415,8 @@ def estimated_motion(
     for samples, moved in model.along(x, theta, w):
         for some, values, residuals in zip(readings, predicted, normalized, strict=True):
             values[samples] = some.some(samples).predicted(moved)
-            residuals[samples] = some.some(samples).normalized(moved)
+            own = some.some(samples)
+            residuals[samples] = own.normalized(moved) * np.sqrt(own.all_weights)
         for frame, values in forces.items():
             rows = moved.rows(frame)
             if rows is not None:
@@ -392,13 +433,20 @@ def estimated_motion(
         f"{'position' if k < n else 'velocity'}.{robot.speed_names[k % n]}"
         for k in model.noisy_freedoms.tolist()
     ]
-    size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
+    moving = [
+        f"contact.{contact.frame}.{end}"
+        for contact, rows in zip(model.schedule.contacts, model.contact_rows, strict=False)
+        for end in (*XYZ, *ROTATION)[: len(rows)]
+    ]
+    acts = model.level_of >= 0
+    squares = np.sum(np.where(acts, w / model.noise_std, 0.0) ** 2, axis=0)
+    size = np.sqrt(squares / np.maximum(acts.sum(axis=0), 1))
     fits = (
         SensorFit(s.name, s.channels, s.channel_units, some.values, values, s.components, residuals)
         for some, values, residuals in zip(readings, predicted, normalized, strict=True)
         for s in [some.sensor]
     )
-    disturbance = dict(zip([*commands, *freedoms], size.tolist(), strict=True))
+    disturbance = dict(zip([*commands, *freedoms, *moving], size.tolist(), strict=True))
     return RobotMotionEstimate(
         model.name, path, tuple(fits), tuple(forces), disturbance, nodes=x, process_noise=w
     )
@@ -471,7 +519,8 @@ def _columns(
         predicted[:, at] = sensor.along(fit.predicted)
         read = np.isfinite(fit.normalized)
         # back from standard deviations to units
-        away = np.where(read, fit.normalized, 0.0) @ np.linalg.inv(sensor.whitening).T
+        unweighted = fit.normalized / np.sqrt(some.all_weights)
+        away = np.where(read, unweighted, 0.0) @ np.linalg.inv(sensor.whitening).T
         residuals[:, at] = np.where(read, away, np.nan)
         deviations[:, at] = np.sqrt(np.diag(sensor.covariance))
     return predicted, residuals, deviations

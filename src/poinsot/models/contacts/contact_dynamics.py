@@ -20,6 +20,9 @@ theta r is linear in what theta stands for: bodies r_pi = Y(q, v, a) dpi/dtheta,
 An impact (Eq. 19, without restitution) is the same with momentum: M (v+ - v) = J^T impulse, J v+ = mu impulse. Then
 r = ID_0(q, 0, v+ - v) - J^T impulse, where ID_0 is without gravity, and r_v = -M.
 
+A closed contact may have noise w, an acceleration [m/s^2], [rad/s^2] that its constraint leaves: J a + gamma = w. Then
+gamma - w stands for gamma above, and a_w = L^T, f_w = G^-1.
+
 mu > 0 is a softness of all contacts [1/kg] that makes redundant contacts solvable: they share the indeterminate forces
 like springs of equal softness, with the smallest forces that explain the motion. All slopes are
 those of the softened problem, exactly. With the default, a contact under 1 kN lets an acceleration of 1e-5 m/s^2 pass.
@@ -55,12 +58,14 @@ class DynamicsJacobians:
     Args:
         q, v, tau: (T, m, n) by the configuration along its tangent, by speeds, by generalized forces.
         theta: (T, m, p) by theta.
+        w: (T, m, c) by noise of the constraints, a column a row of J.
     """
 
     q: ColumnSlopes
     v: ColumnSlopes
     tau: ColumnSlopes
     theta: Float[np.ndarray, "T m p"]
+    w: Float[np.ndarray, "T m c"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +76,32 @@ class Linearized:
         value: (T, m); next states are (T, nq + n), with m = 2 n numbers in their tangent.
         by_x: (T, m, 2n) by changes of the state; None: slopes were not requested.
         by_tau, by_theta: (T, m, n) by generalized forces, if requested, and (T, m, p) by theta.
+        by_w: (T, m, c) by noise of contacts, where they have any and `by_tau` was requested.
     """
 
     value: Float[np.ndarray, "T _"]
     by_x: Float[np.ndarray, "T m two_n"] | None = None
     by_tau: Float[np.ndarray, "T m n"] | None = None
     by_theta: Float[np.ndarray, "T m p"] | None = None
+    by_w: Float[np.ndarray, "T m c"] | None = None
 
     @classmethod
-    def zeros(cls, value: np.ndarray, m: int, n: int, p: int, slopes: bool, efforts: bool) -> Linearized:
+    def zeros(
+        cls, value: np.ndarray, m: int, n: int, p: int, slopes: bool, efforts: bool, c: int = 0
+    ) -> Linearized:
         """These values with slopes of 0, to be filled in."""
         if not slopes:
             return cls(value)
         by_x, by_theta = np.zeros((len(value), m, 2 * n)), np.zeros((len(value), m, p))
-        return cls(value, by_x, np.zeros((len(value), m, n)) if efforts else None, by_theta)
+        by_tau, by_w = (np.zeros((len(value), m, k)) if efforts else None for k in (n, c))
+        return cls(value, by_x, by_tau, by_theta, by_w)
+
+    def scale(self, rows: slice, factors: Float[np.ndarray, "T _"]) -> None:
+        """Multiply some of the m numbers, with their derivatives."""
+        self.value[:, rows] *= factors
+        for slopes in (self.by_x, self.by_tau, self.by_theta, self.by_w):
+            if slopes is not None:
+                slopes[:, rows] *= factors[:, :, None]
 
     def put(self, places: np.ndarray, part: Linearized) -> None:
         """Write every array of a part into the rows at these places."""
@@ -168,13 +185,15 @@ class ContactDynamics:
         u: Float[np.ndarray, "T _"],
         theta: Vector,
         slopes: bool = False,
+        w: Float[np.ndarray, "T c"] | None = None,
     ) -> RobotMotion:
         """Accelerations and contact forces.
 
         Args:
             q, v, u: (T, nq), (T, n), (T, inputs).
             theta: (p,).
-            slopes: whether slopes by q, v, tau and theta are computed.
+            slopes: whether slopes by q, v, tau, theta and w are computed.
+            w: (T, c) noise of the rows of `contacts` [m/s^2], [rad/s^2]; None: 0.
         """
         terms = self._terms
         values = self.parameters.values(theta)
@@ -184,6 +203,8 @@ class ContactDynamics:
         # without acceleration the residual of a constraint is gamma
         still = self._frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
+        if w is not None:
+            gamma[:, : w.shape[1]] -= w
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         held_up, stiffness = joints.stiffness(values.joints, q)
         friction, viscosity = joints.friction(values.joints, v, slopes)
@@ -363,8 +384,10 @@ class _Inverse:
         """Derivatives of a and f."""
         P, L, G_inverse, Lt = self.P, self.L, self.G_inverse, self.L.transpose(0, 2, 1)
         return (
-            DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta),
-            DynamicsJacobians(L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta),
+            DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta, Lt),
+            DynamicsJacobians(
+                L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta, G_inverse
+            ),
         )
 
 

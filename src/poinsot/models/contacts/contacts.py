@@ -10,8 +10,10 @@ where the last term (Baumgarte's) corrects drift by rounding or by an estimate; 
 What acts at the contact is the force, or force and moment, on the robot in the axes of the frame.
 
 A schedule says for every sample which contacts are closed. A phase is a run of samples with the same closed contacts;
-where one closes that was open the velocity jumps (`ContactDynamics.impact`), the reset map of that sample. A schedule
-comes from a measured contact sequence (a boolean channel a foot), from measured forces, or from a gait file.
+where one closes that was open the velocity jumps (`ContactDynamics.impact`), the reset map of that sample. With a
+margin there are no jumps: a contact is held from some samples before it closes until some after it opens, and its noise
+(`ContactDynamics`) says how much it moves there. A schedule comes from a measured contact sequence (a boolean channel a
+foot), from measured forces, or from a gait file.
 """
 
 from __future__ import annotations
@@ -208,13 +210,17 @@ class ContactSchedule(Brief):
     Args:
         contacts: all contacts of the robot.
         closed: (T, contacts), True where a contact is closed.
+        margin: samples before a contact closes and after it opens in which it is held; 0: events are impacts.
     """
 
     contacts: tuple[Contact, ...]
     closed: Bool[np.ndarray, "T c"]
+    margin: int = 0
 
     def __post_init__(self) -> None:
         names = [contact.frame for contact in self.contacts]
+        if self.margin < 0:
+            raise InvalidModel(f"the margin of contact events must be at least 0, not {self.margin}")
         if len(set(names)) < len(names):
             raise InvalidModel("name each contact frame once")
         if self.closed.shape[1] != len(names):
@@ -228,15 +234,35 @@ class ContactSchedule(Brief):
         return len(self.closed)
 
     @cached_property
+    def held(self) -> Bool[np.ndarray, "T c"]:
+        """Where the dynamics hold a contact: closed, or within the margin of an event."""
+        return self.closed | self.near_events
+
+    @cached_property
+    def settled(self) -> Bool[np.ndarray, "T c"]:
+        """Where a contact is closed, and no event of it is within the margin."""
+        return self.closed & ~self.near_events
+
+    @cached_property
+    def near_events(self) -> Bool[np.ndarray, "T c"]:
+        """Samples up to the margin before and after each event of a contact."""
+        near = np.zeros_like(self.closed)
+        for k, contact in zip(*np.nonzero(self.closed[1:] != self.closed[:-1]), strict=True):
+            near[max(0, k + 1 - self.margin) : k + 1 + self.margin, contact] = True
+        return near
+
+    @cached_property
     def phases(self) -> tuple[Phase, ...]:
         """The phases in order; together they cover all samples."""
-        change = np.flatnonzero((self.closed[1:] != self.closed[:-1]).any(axis=1)) + 1
+        held = self.held
+        change = np.flatnonzero((held[1:] != held[:-1]).any(axis=1)) + 1
         edges = [0, *change.tolist(), len(self)]
         phases = []
         for first, last in pairwise(edges):
-            now = self.closed[first]
+            now = held[first]
             # what is closed at the start has closed before: no impact
-            gained = now & ~self.closed[first - 1] if first else np.zeros_like(now)
+            is_impact = first > 0 and not self.margin
+            gained = now & ~held[first - 1] if is_impact else np.zeros_like(now)
             places = (tuple(np.flatnonzero(row).tolist()) for row in (now, gained))
             phases.append(Phase(first, last, *places))
         return tuple(phases)

@@ -188,6 +188,33 @@ class Collisions:
         return [np.concatenate([own[k] for k in path]) for path in self.robot.model.supports]
 
 
+def spheres(robot: Articulated, links: Iterable[str]) -> dict[str, tuple[tuple[Vector, float], ...]]:
+    """Spheres among the collision shapes of links: centres in the link's frame (3,) and radii [m].
+
+    A link without any, and every link of a description that cannot be read again, has none. Meshes are not read.
+    """
+    found: dict[str, list[tuple[Vector, float]]] = {link: [] for link in links}
+    if robot.source is not None:
+        root = ElementTree.fromstring(read_description(robot.source)[0])
+        if root.tag == "robot":
+            for link in root.iter("link"):
+                for shape in link.findall("collision"):
+                    if shape.find("geometry/sphere") is None:
+                        link.remove(shape)
+            described = ElementTree.tostring(root, encoding="unicode")
+            geometry = pin.buildGeomFromUrdfString(robot.model, described, pin.GeometryType.COLLISION)
+        else:
+            from .compiled import compiled_shapes
+
+            geometry = compiled_shapes(robot.source, robot.model)
+        for shape in geometry.geometryObjects:
+            frame = robot.model.frames[shape.parentFrame]
+            if isinstance(shape.geometry, coal.Sphere) and frame.name in found:
+                centre = (frame.placement.inverse() * shape.placement).translation
+                found[frame.name].append((np.array(centre), float(shape.geometry.radius)))
+    return {link: tuple(shapes) for link, shapes in found.items()}
+
+
 class _Scene:
     """Geometry under construction: its shapes, and the pairs of them to check."""
 

@@ -15,7 +15,7 @@ An impact leaves q and sets v.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,9 +85,10 @@ class RobotStates(Manifold):
         if step.by_x is None or step.by_theta is None:
             return Linearized(x), by_w
         if not w[:, : self.robot.model.nv].any():  # noise of speeds alone does not change configurations
-            return Linearized(x, step.by_x, step.by_tau, step.by_theta), by_w
-        by_tau = None if step.by_tau is None else self._times(by_q, step.by_tau)
-        return Linearized(x, self._times(by_q, step.by_x), by_tau, self._times(by_q, step.by_theta)), by_w
+            return replace(step, value=x), by_w
+        slopes = {name: self._times(by_q, slope) for name, slope in vars(step).items()
+                  if name != "value" and slope is not None}  # fmt: skip
+        return Linearized(x, **slopes), by_w
 
     def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
         """Slopes times changes of states; the slopes are `blocks` for curved joints, 1 elsewhere."""
@@ -99,7 +100,7 @@ class RobotStates(Manifold):
     def step(
         self, motion: RobotMotion, dt: float | Float[np.ndarray, "T"], efforts: bool = False
     ) -> Linearized:
-        """States a time dt later [s], with slopes if the motion has them; by tau only if `efforts`."""
+        """States a time dt later [s], with slopes if the motion has them; by tau and w only if `efforts`."""
         T = len(motion)
         h = np.broadcast_to(np.asarray(dt, dtype=float), (T,))[:, None]
         v = motion.v + h * motion.a
@@ -126,7 +127,8 @@ class RobotStates(Manifold):
                     of_q[:, rows, rows] += along - np.eye(along.shape[1])
             return out
 
-        return Linearized(x, by_of(by.q, by.v, own=True), by_of(by.tau) if efforts else None, by_of(by.theta))
+        by_tau, by_w = (by_of(slope) if efforts else None for slope in (by.tau, by.w))
+        return Linearized(x, by_of(by.q, by.v, own=True), by_tau, by_of(by.theta), by_w)
 
     def reset(self, impact: RobotMotion, efforts: bool = False) -> Linearized:
         """States after an impact, with slopes if it has them; by an impulse on the joints only if `efforts`."""
@@ -137,13 +139,10 @@ class RobotStates(Manifold):
         by_x = np.zeros((len(x), 2 * n, 2 * n))
         by_x[:, range(n), range(n)] = 1.0
         by_x[:, n:, :n], by_x[:, n:, n:] = by.q, by.v
-        still = np.zeros_like(by.theta), np.zeros_like(by.tau)
-        return Linearized(
-            x,
-            by_x,
-            np.concatenate([still[1], by.tau], axis=1) if efforts else None,
-            np.concatenate([still[0], by.theta], axis=1),
+        theta, tau, w = (
+            np.concatenate([np.zeros_like(slope), slope], axis=1) for slope in (by.theta, by.tau, by.w)
         )
+        return Linearized(x, by_x, tau if efforts else None, theta, w if efforts else None)
 
     @cached_property
     def curved(self) -> tuple[slice, ...]:

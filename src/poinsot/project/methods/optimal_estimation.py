@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,6 +23,7 @@ from .motion import MotionMethod, prepared, read_robot
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
+    from ...estimators.shooting.recordings import NoisyContacts
     from ...estimators.shooting.rollout import Rollout
     from ...models.contacts.contacts import ContactDetection
     from ...models.robot.actuation import Actuation
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
+OFF_CENTRE = 0.1
+"""Part of its radius by which a ball's centre may be off its frame."""
+WEAK_PRIOR = 1.0
+"""Standard deviation of each coordinate of a chart about the description: a factor of e^2 on a mass."""
+STEP_TOLERANCE = 0.1
+"""Length of the last step in standard deviations, where noise levels come from the data."""
+
 NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
@@ -43,10 +51,24 @@ def begin_with_moving_base(log: LogContents) -> Beginning | None:
     if not ((log.effort or THRUST in log.owners) and log.of_base):
         return None
     quantities = ("position", "velocity", *filter(None, [log.effort]), THRUST, *FRAME_QUANTITIES, CONTACT)
-    noise = {name: std for name, std in log.noise.items() if name in quantities and name != CONTACT}
-    values = log.contacts | {"body": log.robot.bodies[0], "noise": noise}
+    values = log.contacts | _shapes_of_feet(log.robot, log.contacts["feet"]) | {"body": log.robot.bodies[0]}
     template = TEMPLATES / "optimal-estimation.toml"
     return Beginning(f"the log has {log.of_base}, so the base moves", quantities, template, values)
+
+
+def _shapes_of_feet(robot: Articulated, feet: Sequence[str]) -> dict[str, Any]:
+    """Feet as [contacts] names them: a ball about its frame, a sole with three corners or more, else a point."""
+    from ...models.robot.collisions import spheres
+
+    shapes = spheres(robot, feet)
+    balls = {
+        foot: found[0][1]
+        for foot, found in shapes.items()
+        if len(found) == 1 and np.linalg.norm(found[0][0]) < OFF_CENTRE * found[0][1]
+    }
+    surfaces = [foot for foot, found in shapes.items() if len(found) >= 3]
+    points = [foot for foot in feet if foot not in balls and foot not in surfaces]
+    return {"balls": balls, "surfaces": surfaces, "points": points}
 
 
 class SensedMotionMethod(MotionMethod):
@@ -69,7 +91,7 @@ class SensedMotionMethod(MotionMethod):
     joints: list[str] = []
     gains: list[str] = []
     chart: ChartName = "log-cholesky"
-    noise: dict[str, NoiseLevel]
+    noise: dict[str, NoiseLevel] = {}
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
     bias_std: dict[str, Positive] = {}
@@ -77,10 +99,15 @@ class SensedMotionMethod(MotionMethod):
     start_std: Window | None = None
     dry_speed: Positive = 0.05
 
+    @property
+    def noisy(self) -> NoisyContacts | None:
+        """How contacts give way; None: they are rigid, and all noise levels are given."""
+        return None
+
     @model_validator(mode="after")
     def _something_disturbs(self) -> SensedMotionMethod:
         commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
-        if self.speed_noise is None and not commands:
+        if self.noisy is None and self.speed_noise is None and not commands:
             raise refuse(
                 "noise",
                 "process noise is missing: give speed_noise, or in noise that of torque, current or thrust",
@@ -113,8 +140,9 @@ class SensedMotionMethod(MotionMethod):
             {name: recordings[name] for name in used},
             MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std),
             contacts={run.name: contacts_of(settings.contacts, run) for run in runs},
-            known=KnownParameters(parameters, priors, self.prior_std),
+            known=KnownParameters(parameters, priors, self.prior_std or (WEAK_PRIOR if self.noisy else None)),
             held_out={name: recording for name, recording in recordings.items() if name not in used},
+            noisy=self.noisy,
         )
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
@@ -139,7 +167,10 @@ class OptimalEstimationMethod(SensedMotionMethod):
 
     `process_noise = "auto"`: noise levels of commands and speeds are estimated by maximum likelihood, `"commands"`:
     those of commands alone; given levels are the initial guess. `contact_schedule = "estimated"`: times at which
-    contacts close and open are estimated. `contact_slip = "estimated"`: noise of speeds is raised where a foot slips.
+    contacts close and open are estimated. `contact_model`: `"noisy"`, accelerations of closed contacts have noise, and
+    all noise levels that are not given are estimated; `"rigid"`, contacts close with impacts. `contact_margin_s`: time
+    before a contact closes and after it opens in which it is held, with more noise [s]. With `"noisy"`, `prior_std` is
+    1 and `step_tolerance` 0.1 where they are not given.
     `delay_std_s`: standard deviation of delays of readings about 0, by quantity, channel group, frame, or `all`.
     `bias_walk`: standard deviation of the change of biases in the square root of a second, by quantity or channel
     group; `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: result used as initial guess.
@@ -150,6 +181,15 @@ class OptimalEstimationMethod(SensedMotionMethod):
     bias_knots_s: Positive = 1.0
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    contact_model: Literal["noisy", "rigid"] = "noisy"
+    contact_margin_s: Positive = 0.012
+    step_tolerance: Positive | None = None
+
+    @property
+    def noisy(self) -> NoisyContacts | None:
+        from ...estimators.shooting.recordings import NoisyContacts
+
+        return NoisyContacts(self.contact_margin_s) if self.contact_model == "noisy" else None
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
@@ -176,7 +216,8 @@ class OptimalEstimationMethod(SensedMotionMethod):
             "feasible": rollout.FeasibilityDriven(),
             "single": rollout.SingleShooting(),
         }
-        ddp = self.build_as(DDP, rollout=rollouts[self.rollout])
+        more = {"step_tolerance": STEP_TOLERANCE} if self.noisy and self.step_tolerance is None else {}
+        ddp = self.build_as(DDP, rollout=rollouts[self.rollout], **more)
         return self.build_as(OptimalEstimation, ddp=ddp)
 
 
