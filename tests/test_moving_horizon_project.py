@@ -42,7 +42,7 @@ def test_the_mass_is_known_more_and_more(poinsot, tmp_path):
 
 def test_without_a_walk_it_ends_where_all_samples_at_once_end(tmp_path):
     """Of both the first state is known as well, and so is the trunk."""
-    at_once = ('name = "moving-horizon"', 'name = "optimal-estimation"')
+    at_once = ('name = "moving-horizon"', 'name = "optimal-estimation"\ncontact_model = "rigid"')
     found = track(job(tmp_path, ("walk = 0.02 ", "walk = 0 ")), FOLDER).estimate
     batch = identify(job(tmp_path, at_once, ("nodes = 30 ", "# "), ("walk = 0.02 ", "# ")), FOLDER)
     # nodes leave with one Gauss-Newton step each and are linearized there

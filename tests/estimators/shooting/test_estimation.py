@@ -427,4 +427,4 @@ def test_the_level_of_commands_alone_is_estimated(parameters):
     (found,) = estimate.problem.models
     np.testing.assert_array_equal(found.noise, log.noise)
     assert found.command_noise.max() < log.command_noise.min() / 2
-    assert estimate.notes[-1].count(",") == 0 and "torque 0." in estimate.notes[-1]
+    assert estimate.notes[-1].count(",") == 0 and "they are: torque " in estimate.notes[-1]

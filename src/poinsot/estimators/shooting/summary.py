@@ -156,11 +156,13 @@ class EstimateSummary:
 
         Later states are known relative to the first one, which keeps its initial guess there.
         """
+        # along which theta changes, chi-square is that of these motions
+        factor = self.widening * self._of_blocks[1] if self.thetas is None else 1.0
         for states, unobservable in zip(
             self.covariance.states, self.covariance.unobservable_states, strict=True
         ):
             unknown = np.linalg.norm(unobservable, axis=1) > UNOBSERVABLE_SHARE
-            states = self.widening * self._of_blocks[1] * states
+            states = factor * states
             if unknown.any():
                 states[0, unknown], states[0, :, unknown] = np.nan, np.nan
             yield states
