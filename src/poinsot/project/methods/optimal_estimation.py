@@ -91,7 +91,7 @@ class SensedMotionMethod(MotionMethod):
     joints: list[str] = []
     gains: list[str] = []
     chart: ChartName = "log-cholesky"
-    noise: dict[str, NoiseLevel] = {}
+    noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
     bias_std: dict[str, Positive] = {}
@@ -181,6 +181,7 @@ class OptimalEstimationMethod(SensedMotionMethod):
     bias_knots_s: Positive = 1.0
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    noise: dict[str, NoiseLevel] = {}
     contact_model: Literal["noisy", "rigid"] = "noisy"
     contact_margin_s: Positive = 0.012
     step_tolerance: Positive | None = None
