@@ -692,6 +692,19 @@ def test_a_quadruped_with_forces_of_its_feet(names, tmp_path):
     assert content["contacts"]["closes_above"] == pytest.approx(0.1 * mass * 9.81, rel=0.1)
 
 
+def test_a_quadruped_that_stands_still(tmp_path):
+    """All of its sensors read noise, and its feet are loaded."""
+    table = pl.read_csv(QUADRUPED / "four_steps.csv")
+    rng, first = np.random.default_rng(4), table[0].to_dicts()[0]
+    noisy = {
+        name: np.ones(300) if "contact" in name else x + 1e-3 * rng.standard_normal(300)
+        for name, x in first.items()
+    }
+    pl.DataFrame(noisy).write_csv(tmp_path / "log.csv")
+    start = start_project(QUADRUPED / "quadruped.urdf", tmp_path / "log.csv", tmp_path / "job.toml", 100)
+    assert start.method == "optimal-estimation"
+
+
 def test_a_contact_of_an_arm_says_nothing_of_its_base(begin, table):
     columns = arm_columns(table) | {"contact_link2": (np.arange(2500) > 2000).astype(float)}
     content, start = begin(columns)

@@ -132,7 +132,7 @@ def test_process_noise_is_estimated_wherever_its_search_begins(project):
     for estimate in (low, high):
         np.testing.assert_array_less(np.abs(estimate.values - TRUTH), 4 * estimate.std)
         assert estimate.trust is Trust.trusted
-        assert "Process noise is the most likely one" in estimate.notes[-1]
+        assert "Noise levels are those that the data determine" in estimate.notes[-1]
 
 
 def test_an_open_gain_makes_the_mass_as_uncertain_as_it_is(project):

@@ -197,10 +197,12 @@ def _base_moves(robot: Articulated, path: Path, logs: Sequence[LogReading]) -> t
         return False, ""
     if robot.inertials[0][0] <= 0:
         return False, "the base has no mass, so it is fixed"
-    if all(map(is_noise, [*sensed, *placed])):
-        return False, "the base does not move: it reads noise"
-    if not all(map(is_noise, placed)):
+    # on its feet it stands freely, though it may not move
+    stands = any(np.nanmedian(x) > 0 for log in logs for x in log.foot_contacts(weight).values())
+    if stands or not all(map(is_noise, placed)):
         return True, ""
+    if all(map(is_noise, sensed)):
+        return False, "the base does not move: it reads noise"
     carriers = {_carrier(path, log) for log in logs}
     if len(carriers) == 1 and (body := carriers.pop()):
         return False, f"the base does not move: {body} turns as the IMU does, by its joints alone"
