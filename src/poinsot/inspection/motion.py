@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import Mask, Samples, Times
 from ..estimate import Finding, Setting, Severity
-from ..models.robot.articulated import Articulated
-from ..models.robot.motion_terms import MotionTerms
 from ..recording import EFFORTS, UNIFORM_TOLERANCE, Recording, clock_text, window_indices
 from ..signals.resampling import BRIDGED_INTERVALS
 from ..statistics import white_noise
+
+if TYPE_CHECKING:
+    from ..models.robot.articulated import Articulated
 
 LATE_START_S = 1e8
 """A clock that starts later than this (three years) counts from a date. [s]"""
@@ -392,6 +394,8 @@ def carrier_of_imu(
     leg, but not against gravity. `robot`: with a fixed base. `positions`: (T, n) of its joints in its order, angles in
     rad or in deg. `gyro`, `accelerometer`: (T, 3) in any unit. `interval_s`: time between two samples [s].
     """
+    from ..models.robot.motion_terms import MotionTerms  # slow to import, and few logs have an IMU
+
     h = max(1, round(SPEED_OVER_S / interval_s))
     rows = np.arange(h, len(positions) - h)
     rows = rows[np.isfinite(positions[rows - h] + positions[rows + h]).all(axis=1)]

@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from ..arrays import Bool, Columns, Float, Matrix, ReadingRows, Vector
+from ..arrays import Bool, Brief, Columns, Float, Matrix, ReadingRows, Vector
 from ..exceptions import InvalidModel, InvalidSignals, check_known
 from ..lazy import load
 from ..quantities import FRAME_QUANTITIES, QUATERNION, WRENCH, XYZ
@@ -609,8 +609,8 @@ class ContactForce(FrameSensor):
         return ReadingSlopes(forces=chosen)
 
 
-@dataclass(frozen=True, eq=False)
-class Readings:
+@dataclass(frozen=True, eq=False, repr=False)
+class Readings(Brief):
     """Readings of one sensor at the samples of a recording.
 
     Args:
