@@ -2,8 +2,6 @@
 same statements as C.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,10 +11,11 @@ from export.generated import ORIGIN, dynamics_of, module_of
 from poinsot.exceptions import InvalidModel
 from poinsot.export.routines import Routines
 from poinsot.models.efforts import Counterbalance, KnownEffort, Ripple, Spring, WarmingFriction
-from poinsot.models.friction import FrictionLaw, FrictionParameter, ViscousCoulomb
+from poinsot.models.friction import ViscousCoulomb
 from poinsot.models.friction.listed import build_robot_friction, robot_friction
 from poinsot.models.friction.stribeck import StribeckFriction
 from poinsot.regression.regressor import Regressor
+from references.air_drag import AirDrag
 from references.robots import described, random_robot
 
 DRIVE = poinsot.Drive(rotor_inertia=True)
@@ -149,31 +148,16 @@ def test_friction_of_the_catalogue(name, rng):
     check(described("ur_description/urdf/ur5_robot.urdf", friction=friction), rng)
 
 
-@dataclass(frozen=True)
-class Fan(FrictionLaw):
-    """fan_drag v |v|, as docs/extend/friction_law.md adds it."""
-
+class Branching(AirDrag):
     name = "fan"
-    parameters = (FrictionParameter("fan_drag", "fq", "{effort} s^2/{position}^2", "drag of the fan"),)
-    dry = False
 
-    @staticmethod
-    def effort(v, m, l, q, p):
-        return p[0] * v * np.abs(v)
-
-    @staticmethod
-    def slopes(v, m, l, q, p, out):
-        raise NotImplementedError
-
-
-class Branching(Fan):
     @staticmethod
     def effort(v, m, l, q, p):
         return np.where(v > 0, p[0] * v, 0.0)
 
 
 def test_a_new_friction_law_is_written_by_itself(rng):
-    robot = described("ur_description/urdf/ur5_robot.urdf", friction=ViscousCoulomb(further=(Fan(),)))
+    robot = described("ur_description/urdf/ur5_robot.urdf", friction=ViscousCoulomb(further=(AirDrag(),)))
     check(robot, rng)
     robot = described("ur_description/urdf/ur5_robot.urdf", friction=ViscousCoulomb(further=(Branching(),)))
     with pytest.raises(InvalidModel, match="friction law 'fan' branches"):

@@ -206,9 +206,11 @@ def _find_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tup
     return "", words
 
 
-def names_quantity(name: str) -> bool:
-    """Whether words of a header, or of a file's name, name a quantity, or a command."""
+def names_quantity(name: str, quantity: str = "") -> bool:
+    """Whether words of a header, or of a file's name, name a quantity, or a command; or this `quantity`."""
     words = words_of(name)
+    if quantity:
+        return _find_quantity(words)[0] == quantity
     return bool(_find_quantity(words)[0]) or not COMMANDS.isdisjoint(words)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidModel, InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_NUMBER, BY_ORDER
+from ..inspection.columns import BY_NUMBER, BY_ORDER, names_quantity
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import carrier_of_imu, clock_facts, find_unfollowed, motion_facts
 from ..inspection.readings import is_noise
@@ -73,7 +73,9 @@ def start_project(
     fitted = [logs] if isinstance(logs, Path) else list(logs)
     paths = [index_of(path) for path in [*fitted, *validation]]
     lists = [list_columns(path) for path in paths]
-    described, rotors = _described(robot)
+    described, rotors = _described(
+        robot, [*(path.stem for path in paths), *(name for columns in lists for name in columns.names)]
+    )
     flying = [rotor.name for rotor in rotors]
     links = [link for links in described.links.values() for link in links]
     commanded = {path for path, each in zip(paths, lists, strict=True) if is_command_file(path, each.names)}
@@ -178,13 +180,15 @@ def start_project(
     return begun(draft.parts, name, draft.text(), guesses)
 
 
-def _described(path: Path) -> tuple[Articulated, tuple[DescribedRotor, ...]]:
-    """The robot, with a floating base where nothing else of it moves; and its rotors."""
+def _described(path: Path, columns: Sequence[str]) -> tuple[Articulated, tuple[DescribedRotor, ...]]:
+    """The robot, with a floating base where nothing else of it moves; and its rotors, if a column names thrusts."""
     try:
-        fixed = load_robot(path)
+        robot = load_robot(path)
     except InvalidModel:  # a body without joints
-        fixed = load_robot(path, floating_base=True)
-    return fixed, described_rotors(load_robot(path, floating_base=True), path)
+        robot = load_robot(path, floating_base=True)
+    if not any(names_quantity(column, THRUST) for column in columns):
+        return robot, ()
+    return robot, described_rotors(load_robot(path, floating_base=True), path)
 
 
 def _base_moves(robot: Articulated, path: Path, logs: Sequence[LogReading]) -> tuple[bool, str]:
@@ -192,13 +196,14 @@ def _base_moves(robot: Articulated, path: Path, logs: Sequence[LogReading]) -> t
     weight = float(np.sum(robot.inertials[:, 0])) * STANDARD_GRAVITY
     sensed = [x for log in logs for x in log.base_sensors.values()]
     placed = [x for log in logs for name, x in log.readings.items() if name.startswith("frame_position.")]
-    placed += [x for log in logs for x in log.foot_contacts(weight).values()]
+    feet = [x for log in logs for x in log.foot_contacts(weight).values()]
+    placed += feet
     if not sensed and not placed:
         return False, ""
     if robot.inertials[0][0] <= 0:
         return False, "the base has no mass, so it is fixed"
     # on its feet it stands freely, though it may not move
-    stands = any(np.nanmedian(x) > 0 for log in logs for x in log.foot_contacts(weight).values())
+    stands = any(np.nanmedian(x) > 0 for x in feet)
     if stands or not all(map(is_noise, placed)):
         return True, ""
     if all(map(is_noise, sensed)):

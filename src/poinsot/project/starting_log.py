@@ -134,21 +134,12 @@ class LogReading:
     def foot_contacts(self, weight: float) -> dict[str, np.ndarray]:
         """Column -> contacts of feet: those that are called so, or forces that carry the robot's `weight` [N]."""
         contacts = self._readings_of([CONTACT])
-        feet = {
-            column
-            for column, owner in self._owners.items()
-            if not FEET.isdisjoint(words_of(f"{column} {owner}"))
-        }
         if len(contacts) > 1 and weight:
             total = float(np.nanmedian(np.sum([*contacts.values()], axis=0)))
             if 1 / CARRIES < total / weight < CARRIES:
                 return contacts
-        return {column: x for column, x in contacts.items() if column in feet}
-
-    @property
-    def _owners(self) -> dict[str, str]:
-        """Column -> its joint or frame."""
-        return {guess.column: guess.owner for guess in self.guesses}
+        named = {each.column for each in self.guesses if FEET & {*words_of(f"{each.column} {each.owner}")}}
+        return {column: x for column, x in contacts.items() if column in named}
 
     def _readings_of(self, quantities: Collection[str]) -> dict[str, np.ndarray]:
         """Column -> readings in the rows that are used, of these quantities."""
@@ -363,8 +354,7 @@ def _command_units(
         for name, position in pairs.items():
             x = (unit or units[name]).converted(read[name])
             y = units[position].converted(read[position])
-            known = np.isfinite(x) & np.isfinite(y)
-            (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
+            xx, xy, yy = _moments(x, y)
             if abs(xy) > FOLLOWS * np.sqrt(xx * yy):
                 slopes.append(xy / xx)
         return float(np.median(slopes)) if slopes else 1.0
@@ -747,26 +737,28 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
 def _controls(matched: Sequence[ColumnGuess], values: Columns) -> list[ColumnGuess]:
     """A simulator's `ctrl`, which is an effort of motors where positions do not follow it."""
     positions = {each.owner: values[each.column] for each in matched if each.quantity == "position"}
-    alike = []
-    for each in matched:
-        if (
-            each.quantity == "position_command"
-            and "ctrl" in words_of(each.column)
-            and each.owner in positions
-        ):
-            x, y = values[each.column], positions[each.owner]
-            known = np.isfinite(x) & np.isfinite(y)
-            (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
-            alike.append(float(xy / np.sqrt(xx * yy)) if xx * yy > 0 else 0.0)
+    controls = {
+        each.column: _moments(values[each.column], positions[each.owner])
+        for each in matched
+        if each.quantity == "position_command" and "ctrl" in words_of(each.column) and each.owner in positions
+    }
+    alike = [xy / np.sqrt(xx * yy) if xx * yy > 0 else 0.0 for xx, xy, yy in controls.values()]
     if not alike or np.median(alike) > FOLLOWS:
         return [*matched]
     why = "positions do not follow it, so it is an effort"
     return [
         replace(each, channel=f"torque.{each.owner}", reason=f"{each.reason}; {why}")
-        if each.quantity == "position_command" and "ctrl" in words_of(each.column)
+        if each.column in controls
         else each
         for each in matched
     ]
+
+
+def _moments(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
+    """Variances of x and y (T,), with the covariance between them, where both are known; 0 of fewer than three."""
+    known = np.isfinite(x) & np.isfinite(y)
+    (xx, xy), (_, yy) = np.cov(x[known], y[known]) if known.sum() > 2 else np.zeros((2, 2))
+    return float(xx), float(xy), float(yy)
 
 
 def _of_whole_frames(matched: Sequence[ColumnGuess]) -> tuple[ColumnGuess, ...]:

@@ -37,7 +37,7 @@ def described_rotors(robot: Articulated, path: Path) -> tuple[DescribedRotor, ..
         UnreadableFile: if the file cannot be read.
     """
     if read_description(path)[1] == "mujoco":
-        return _of_sites(path, robot.model.names[1])
+        return _of_sites(path)
     frames = [frame for frame in robot.model.frames if CALLED.search(frame.name)]
     placed: dict[tuple[float, ...], tuple[str, Vector]] = {}
     for frame in frames:
@@ -51,7 +51,7 @@ def described_rotors(robot: Articulated, path: Path) -> tuple[DescribedRotor, ..
     return tuple(DescribedRotor(name, np.array(place), axis) for place, (name, axis) in placed.items())
 
 
-def _of_sites(path: Path, base: str) -> tuple[DescribedRotor, ...]:
+def _of_sites(path: Path) -> tuple[DescribedRotor, ...]:
     """Actuators of an MJCF file with the transmission `site`, whose site is on its first body."""
     import mujoco
 
