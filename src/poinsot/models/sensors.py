@@ -35,7 +35,7 @@ from .robot.articulated import Articulated
 from .robot.configuration_space import left_slopes
 from .robot.frame_motion import FrameMotion
 from .robot.motion_terms import frame_index
-from .rotations import from_quaternion, log, to_quaternion
+from .rotations import from_quaternion, log, skew, to_quaternion
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class ReadingSlopes:
         return ReadingSlopes(**{name: product(factor, slope) for name, slope in slopes.items()})
 
     def less(self, other: ReadingSlopes, factor: np.ndarray) -> ReadingSlopes:
-        """These slopes less (T, 1, 1) times those of another reading of the same motion."""
+        """These slopes less (T, m, 1) times those of another reading of the same motion."""
         slopes = dict(vars(self))
         for name, slope in vars(other).items():
             if slope is not None:
@@ -534,10 +534,10 @@ class Accelerometer(FrameSensor):
 
 @dataclass(frozen=True, eq=False)
 class ContactVelocity(FrameSensor):
-    """Velocity that a closed contact does not have, in the axes of its frame [m/s] and, of a surface, [rad/s].
+    """Velocity along the ground that a closed contact does not have [m/s] and, of a surface, its turning [rad/s].
 
-    It is that of the contact: of the lowest point of a ball, not of its centre. Readings are 0 while the contact is
-    closed, with the noise of how much it slips, and NaN while it is open.
+    It is that of the contact in level axes: of the lowest point of a ball, not of its centre. Readings are 0 while the
+    contact is closed, with the noise of how much it slips, and NaN while it is open.
 
     Args:
         contact: at the frame.
@@ -549,15 +549,38 @@ class ContactVelocity(FrameSensor):
     label = "velocity of the foot"
 
     @property
+    def rows(self) -> list[int]:
+        """Those of the contact that are read."""
+        return [0, 1, *range(3, self.contact.size)]
+
+    @property
     def units(self) -> tuple[str, ...]:
-        return (("m/s",) * 3 + ("rad/s",) * 3)[: self.contact.size]
+        return tuple("m/s" if row < 3 else "rad/s" for row in self.rows)
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
-        return self.contact.velocity(self.motion_of_frame(motion))
+        frame = self.motion_of_frame(motion)
+        velocity = self.contact.velocity(frame)[:, :, None]
+        return self.contact.to_level(frame, velocity)[:, self.rows, 0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         frame = self.motion_of_frame(motion)
-        return ReadingSlopes(q=self.contact.velocity_by_q(frame), v=self.contact.jacobian(frame))
+        contact, velocity = self.contact, self.contact.velocity(frame)
+        # R x changes by -R [x]x J_w
+        parts = skew(velocity.reshape(len(velocity), -1, 3)) @ frame.by.jacobian[:, None, 3:]
+        by_q = contact.velocity_by_q(frame) - parts.reshape(len(velocity), contact.size, -1)
+        q, v = (contact.to_level(frame, by)[:, self.rows] for by in (by_q, contact.jacobian(frame)))
+        return ReadingSlopes(q=q, v=v)
+
+
+class ContactSinking(ContactVelocity):
+    """Velocity into the ground that a closed contact does not have [m/s]; see `ContactVelocity`."""
+
+    quantity = "foot_sinking"
+    label = "sinking of the foot"
+
+    @property
+    def rows(self) -> list[int]:
+        return [2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -619,7 +642,7 @@ class Readings(Brief):
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
             they have no delay.
         knots: suffix of the name of each knot of a random-walk bias -> (T,) weight of the bias there.
-        ahead: (T,) or one number, how long after the speeds of a state a velocity is read [s]. The speeds of a
+        ahead: (T, m) or one number, how long after the speeds of a state a velocity is read [s]. The speeds of a
             semi-implicit step are those of its middle, so a velocity read at a sample is half a step ahead.
         weights: (T, m) of squared residuals; None: 1.
 
@@ -631,7 +654,7 @@ class Readings(Brief):
     values: ReadingRows
     rates: Columns | None = None
     knots: Mapping[str, Vector | float] = field(default_factory=lambda: {"": 1.0})
-    ahead: Vector | float = 0.0
+    ahead: Columns | float = 0.0
     weights: Columns | None = None
 
     def __post_init__(self) -> None:
@@ -685,7 +708,7 @@ class Readings(Brief):
         """The readings at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
         knots = {knot: np.broadcast_to(weight, len(self))[samples] for knot, weight in self.knots.items()}
-        ahead = np.broadcast_to(self.ahead, len(self))[samples]
+        ahead = np.broadcast_to(self.ahead, (len(self), self.sensor.size))[samples]
         weights = None if self.weights is None else self.weights[samples]
         return Readings(self.sensor, self.values[samples], rates, knots, ahead, weights)
 
@@ -698,13 +721,15 @@ class Readings(Brief):
         if self.rates is not None:
             offset -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
         if np.any(self.ahead) and (rate := sensor.rate(motion)) is not None:
-            offset += np.multiply(np.reshape(self.ahead, (-1, 1)), rate)
+            offset += self.ahead * rate
         return offset
 
     def difference_slopes(self, motion: RobotMotion) -> ReadingSlopes:
         """Derivatives of the difference of readings from predicted ones, without those by the sensor's errors."""
-        slopes, ahead = self.sensor.difference_slopes(self.values, motion), np.reshape(self.ahead, (-1, 1, 1))
-        return slopes.less(self.sensor.rate_slopes(motion), ahead) if np.any(ahead) else slopes
+        slopes = self.sensor.difference_slopes(self.values, motion)
+        if not np.any(self.ahead):
+            return slopes
+        return slopes.less(self.sensor.rate_slopes(motion), np.asarray(self.ahead)[..., None])
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         """(T, width) predicted readings, of sensors without quaternions with bias and delay."""

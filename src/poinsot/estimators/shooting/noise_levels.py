@@ -27,16 +27,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, repeat
+from math import lgamma
 from typing import Any, cast
 
 import numpy as np
 
 from ...arrays import Columns, Float, NodeStates, States, Vector
 from ...models.contacts.contact_dynamics import Linearized
-from ...models.sensors import ContactVelocity
+from ...models.sensors import ContactSinking, ContactVelocity
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
-from .robot import EVENT, RobotTrajectoryModel
+from .robot import CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 from .rollout import Evaluation, stretches
 
 PROBES = 2
@@ -51,7 +52,10 @@ OVER_RELAXATION = 1.4
 """Power of a factor that is applied at once: levels of noise that the data determine in part follow slowly."""
 STEP_LIMITS = 0.2, 5.0
 """Of a factor that is applied at once."""
-LEAST_LEVELS = {"contact": 0.1, "contact_angular": 1.0, ContactVelocity.quantity: 1e-3}
+LEAST_LEVELS = {
+    "contact": 1.0, "contact_normal": 1.0, "contact_angular": 10.0,
+    ContactVelocity.quantity: 1e-2, ContactSinking.quantity: 1e-2,
+}  # fmt: skip
 """Levels below which ground counts as rigid [m/s^2], [rad/s^2], [m/s]. Where no reading sees a foot move the likeliest
 level is 0; but a foot that cannot move at all hides that it does."""
 FACTOR = 3.0
@@ -195,9 +199,10 @@ class NoiseLevels:
 
     def reweighted(self, factors: Mapping[str, float]) -> tuple[RobotTrajectoryModel, ...]:
         """The recordings with levels times factors, and with weights of the residuals that these leave."""
+        models = map(_slipping, self.models, self.tables)
         return tuple(
             table.weighted(model.with_levels(factors), factors)
-            for model, table in zip(self.models, self.tables, strict=True)
+            for model, table in zip(models, self.tables, strict=True)
         )
 
     @cached_property
@@ -375,6 +380,40 @@ class _Rows:
             share = np.where(np.isin(names, list(student_levels)), NORMAL_SHARE, 1.0)
             total += float(np.sum((weights * values**2 / share)[names != ""]))
         return total
+
+
+def _slipping(model: RobotTrajectoryModel, table: _Rows) -> RobotTrajectoryModel:
+    """The recording, with contacts that slip where their accelerations are likelier near an event than away from one.
+
+    A foot that slips does so for a while, and a heavy tail of single samples would rather have it jump: from a margin
+    before the first sample to one after the last its noise is that of events.
+    """
+    if not model.contact_rows:
+        return model
+    schedule, samples = model.schedule, model.samples[:-1]
+    quiet = len(CONTACT_LEVELS) // 2
+    std = np.array([(model.contact_noise or {})[level] for level in CONTACT_LEVELS])
+    levels = model.contact_levels[samples]
+    given = table.noise[:, -levels.shape[1] :] * std[levels]
+    of_quiet, of_events = std[levels % quiet], std[levels % quiet + quiet]
+    student = student_density(given / of_quiet) - np.log(of_quiet)
+    normal = -0.5 * (given / of_events) ** 2 - 0.5 * np.log(2 * np.pi) - np.log(of_events)
+    slipping = np.zeros_like(schedule.closed) if schedule.slipping is None else schedule.slipping.copy()
+    for contact, rows in enumerate(model.contact_rows):
+        odds = (normal - student)[:, rows].sum(axis=1)
+        found = samples[(odds > 0) & ~schedule.loose[samples, contact] & schedule.held[samples, contact]]
+        for k in found.tolist():
+            slipping[max(0, k - schedule.margin) : k + schedule.margin + 1, contact] = True
+    schedule = replace(schedule, slipping=slipping & schedule.closed)
+    readings = tuple(standing(some, schedule) for some in model.readings)
+    return replace(model, schedule=schedule, readings=readings, guess=model.initial_states)
+
+
+def student_density(r: np.ndarray) -> np.ndarray:
+    """Logarithm of Student's density."""
+    nu = STUDENT_DEGREES
+    scale = lgamma((nu + 1) / 2) - lgamma(nu / 2) - 0.5 * np.log(nu * np.pi)
+    return np.asarray(scale - (nu + 1) / 2 * np.log1p(r**2 / nu))
 
 
 def student_weights(squares: np.ndarray) -> np.ndarray:

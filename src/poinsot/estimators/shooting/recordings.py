@@ -18,21 +18,28 @@ from ...models.contacts.contacts import ContactDetection, ContactSchedule
 from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
-from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
+from ...models.sensors import ContactSinking, ContactVelocity, JointPosition, JointVelocity, Readings, TwistSensor, frame_sensor
 from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
 from ...recording import CONTACT, EFFORTS, THRUST, Recording
 from .problem import GaussianPrior
+from .noise_levels import WEIGHT_ROUNDS, student_weights
 from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 
-FOOT_VELOCITY = ContactVelocity.quantity
+FOOT_VELOCITY, FOOT_SINKING = ContactVelocity.quantity, ContactSinking.quantity
 THIRD_DIFFERENCES = 8
 """Least number of samples from which they tell a noise level."""
 LEAST_NOISE = 1e-3
 """Part of the variation of a channel from which its level begins at least."""
+SLOPE_S, LEAST_HALF_WIDTH = 0.015, 3
+"""Half a width of the lines by which velocities are compared with positions: short beside a step of a leg [s], and
+samples that a cubic needs."""
+PART_AHEAD_STD = 0.25
+"""Of the part of a step by which a velocity is read later than that of the step: it lies between 0 and 1."""
 FIRST_LEVELS = {
-    "contact": 1.0, "contact_angular": 10.0, "contact_event": 30.0, "contact_angular_event": 300.0,
-    FOOT_VELOCITY: 0.02,
+    "contact": 1.0, "contact_normal": 1.0, "contact_angular": 10.0,
+    "contact_event": 30.0, "contact_normal_event": 30.0, "contact_angular_event": 300.0,
+    FOOT_VELOCITY: 0.02, FOOT_SINKING: 0.02,
 }  # fmt: skip
 """Levels of contacts from which their estimation begins: of a foot of some centimetres on a hard floor that lands at
 some 0.3 m/s in 10 ms [m/s^2], [rad/s^2], [m/s]."""
@@ -108,7 +115,7 @@ class MotionNoise:
             InvalidMethod: if a name is unknown.
         """
         sensors = [some.sensor for model in models for some in model.readings]
-        known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
+        known = {*EFFORTS, THRUST, FOOT_VELOCITY, FOOT_SINKING, *(kind.quantity for kind in (JointPosition, JointVelocity))}
         at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
         known |= {*FRAME_QUANTITIES, *at_frames, *CONTACT_LEVELS}
         for name in self.readings:
@@ -157,8 +164,7 @@ def trajectory_model(
         ["" if key in unmoved else quantity for key, quantity in inputs.items()]
     )
     if noisy is not None:
-        half = 0.5 * np.append(np.diff(time), 0.0)
-        readings = tuple(replace(some, ahead=half) for some in readings)
+        readings = tuple(read_ahead(readings, time))
     # the last node has no step, so no noise of commands that could explain its accelerations
     if command_noise.any():
         readings = tuple(some.without_last_effort() for some in readings)
@@ -177,6 +183,74 @@ def trajectory_model(
         variances = np.repeat(np.square(first), robot.model.nv)
         arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
     return replace(model, arrival=arrival, guess=model.initial_states)
+
+
+def read_ahead(readings: Sequence[Readings], time: Vector) -> Iterator[Readings]:
+    """Readings with the time by which velocities are read after those of a step, half of it unless the log says else.
+
+    A joint's velocity z and position are two readings of one motion. If z is late by tau,
+
+        z - q' = -tau q''
+
+    where q' is the slope of a cubic through neighbouring positions, and q'' that through neighbouring velocities, which
+    is independent of the middle one: least squares with Student's t give tau and its standard deviation. In controlled
+    joints the first part of a period moves a joint more than the last, so tau need not be half a step.
+    """
+    step = np.append(np.diff(time), 0.0)[:, None]
+    dt = float(np.median(np.diff(time)))
+    positions = {
+        joint: some.values[:, k]
+        for some in readings
+        if isinstance(some.sensor, JointPosition)
+        for k, joint in enumerate(some.sensor.joints)
+    }
+    half = max(LEAST_HALF_WIDTH, round(SLOPE_S / dt))
+    for some in readings:
+        import os
+        parts = np.full(some.sensor.size, float(os.environ.get("GY", "0.5")) if some.sensor.quantity == "gyro" else 0.5)
+        if isinstance(some.sensor, JointVelocity) and len(time) > 2 * half + 1:
+            for k, joint in enumerate(some.sensor.joints):
+                if joint in positions:
+                    parts[k] = _part_ahead(positions[joint], some.values[:, k], half, dt)
+        yield replace(some, values=_between_steps(some, parts), ahead=parts * step)
+
+
+def _between_steps(some: Readings, parts: Vector) -> np.ndarray:
+    """Readings of velocities as a line between two speeds of steps reads them at a part s of the way.
+
+    That line is off by s (1 - s) / 2 of the curvature, which a cubic through neighbouring readings has.
+    """
+    from scipy.signal import savgol_coeffs
+
+    half, values = 2, some.values
+    if not isinstance(some.sensor, JointVelocity | TwistSensor) or len(values) <= 2 * half:
+        return values
+    curvature = savgol_coeffs(2 * half + 1, 3, deriv=2)
+    bends = np.zeros_like(values)
+    bends[half:-half] = np.stack([np.convolve(column, curvature, "valid") for column in values.T], axis=1)
+    return values + 0.5 * parts * (1 - parts) * np.nan_to_num(bends)
+
+
+def _part_ahead(position: Vector, velocity: Vector, half: int, dt: float) -> float:
+    """Part of a step by which velocities are read after those of the step, with 0.5 +- 0.25 as its prior."""
+    from scipy.signal import savgol_coeffs
+
+    slope = savgol_coeffs(2 * half + 1, 3, deriv=1, delta=dt)
+    late = velocity[half:-half] - np.convolve(position, slope, "valid")
+    rate = np.convolve(velocity, slope, "valid")
+    read = np.isfinite(late) & np.isfinite(rate)
+    late, rate = late[read], rate[read]
+    if not len(late) or not rate.any():
+        return 0.5
+    tau, precision = 0.0, 0.0
+    for _ in range(WEIGHT_ROUNDS):
+        left = late + tau * rate
+        noise = float(np.median(np.abs(left))) / 0.6745
+        weights = student_weights((left / noise) ** 2)
+        precision = float(weights @ rate**2) / noise**2
+        tau = -float((weights * rate) @ late) / float(weights @ rate**2)
+    prior = 1.0 / (PART_AHEAD_STD * dt) ** 2
+    return 0.5 - precision * tau / (precision + prior) / dt
 
 
 def first_levels(
@@ -274,10 +348,13 @@ class _Reader:
 
     def standing_feet(self, schedule: ContactSchedule) -> Iterator[Readings]:
         """Closed contacts as readings of zero velocity, if noise says how much they slip."""
-        for contact in schedule.contacts if FOOT_VELOCITY in self.noise.readings else ():
-            noise = self._noise(FOOT_VELOCITY, contact.frame)
-            sensor = ContactVelocity(self.robot, noise, contact.frame, contact)
-            yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
+        for kind in (ContactVelocity, ContactSinking):
+            # whoever gives one number means all axes
+            level = kind.quantity if kind.quantity in self.noise.readings else FOOT_VELOCITY
+            for contact in schedule.contacts if level in self.noise.readings else ():
+                noise = self._noise(level, contact.frame)
+                sensor = kind(self.robot, noise, contact.frame, contact)
+                yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
 
     def without_motor(self, inputs: Mapping[str, str]) -> tuple[str, ...]:
         """Passive joints, and joints that follow others and have no command."""

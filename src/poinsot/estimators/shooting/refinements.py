@@ -189,7 +189,7 @@ def late_sensors(model: RobotTrajectoryModel) -> list[Sensor]:
     return [
         some.sensor
         for some in model.readings
-        if some.sensor.quantity != ContactVelocity.quantity
+        if not isinstance(some.sensor, ContactVelocity)
         and errors.delays(some.sensor.quantity, some.sensor.frames)
     ]
 

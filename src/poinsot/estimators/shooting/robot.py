@@ -33,7 +33,7 @@ from ...models.contacts.contacts import ContactSchedule
 from ...models.robot.motion_terms import MotionTerms
 from ...models.robot.open_parameters import OpenParameters
 from ...models.robot.robot_states import RobotStates
-from ...models.sensors import ContactVelocity, Readings, frames_of, residuals
+from ...models.sensors import ContactSinking, ContactVelocity, Readings, frames_of, residuals
 from ...recording import THRUST
 from .first_guess import first_guess
 from .problem import GaussianPrior, StageLinearization, TrajectoryModel
@@ -44,12 +44,19 @@ BASE_SPEEDS = ("base_linear", "base_angular")
 """Names of a floating base's speeds among the noise levels."""
 EVENT = "_event"
 """End of the names of noise levels near contact events."""
-CONTACT_LEVELS = ("contact", "contact_angular", f"contact{EVENT}", f"contact_angular{EVENT}")
-"""Names of noise levels of held contacts: of accelerations [m/s^2] and of angular ones [rad/s^2], away from and near
-events."""
+_OF_CONTACTS = ("contact", "contact_normal", "contact_angular")
+CONTACT_LEVELS = (*_OF_CONTACTS, *(f"{name}{EVENT}" for name in _OF_CONTACTS))
+"""Names of noise levels of held contacts: of accelerations along the ground and across it [m/s^2], and of angular ones
+[rad/s^2], away from and near events."""
 _STUDENT = ("accelerometer", "gyro", "velocity")
 STUDENT_LEVELS = frozenset(
-    [*_STUDENT, *(f"{name}{EVENT}" for name in _STUDENT), ContactVelocity.quantity, *CONTACT_LEVELS]
+    [
+        *_STUDENT,
+        *(f"{name}{EVENT}" for name in _STUDENT),
+        ContactVelocity.quantity,
+        ContactSinking.quantity,
+        *CONTACT_LEVELS,
+    ]
 )
 """Names of noise levels that soft ground and impacts touch."""
 
@@ -195,7 +202,7 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
         k = slice(first, last)
         return replace(
             self,
-            schedule=replace(self.schedule, closed=self.schedule.closed[k]),
+            schedule=self.schedule.part(k),
             times=self.times[k],
             u=self.u[k],
             readings=tuple(some.some(k) for some in self.readings),
@@ -205,7 +212,7 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
 
     def with_schedule(self, closed: Bool[np.ndarray, "S c"]) -> RobotTrajectoryModel:
         """The same recording with contacts closed at other samples, and feet that stand there."""
-        schedule = replace(self.schedule, closed=closed)
+        schedule = replace(self.schedule, closed=closed, slipping=None)
         readings = tuple(standing(some, schedule) for some in self.readings)
         return replace(self, schedule=schedule, readings=readings, guess=None)
 
@@ -268,10 +275,11 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
     @cached_property
     def contact_levels(self) -> Int[np.ndarray, "S c"]:
         """(S, c) place in `CONTACT_LEVELS` of the level of each row of the contacts, if these have noise."""
-        rows, near = self.contact_rows, self.schedule.near_events
+        rows, loose = self.contact_rows, self.schedule.loose
         levels = np.zeros((len(self.times), sum(map(len, rows))), dtype=np.int64)
         for contact, places in enumerate(rows):
-            levels[:, places] = 2 * near[:, contact, None] + (np.arange(len(places)) >= 3)
+            own = np.array([0, 0, 1, 2, 2, 2])[: len(places)]
+            levels[:, places] = own + len(_OF_CONTACTS) * loose[:, contact, None]
         return levels
 
     @property

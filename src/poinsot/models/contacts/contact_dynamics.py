@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,7 @@ class ContactDynamics:
             q, v, u: (T, nq), (T, n), (T, inputs).
             theta: (p,).
             slopes: whether slopes by q, v, tau, theta and w are computed.
-            w: (T, c) noise of the rows of `contacts` [m/s^2], [rad/s^2]; None: 0.
+            w: (T, c) noise of the rows of `contacts`, in level axes [m/s^2], [rad/s^2]; None: 0.
         """
         terms = self._terms
         values = self.parameters.values(theta)
@@ -203,8 +204,9 @@ class ContactDynamics:
         # without acceleration the residual of a constraint is gamma
         still = self._frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
-        if w is not None:
-            gamma[:, : w.shape[1]] -= w
+        noise = [] if w is None else self._by_contact(w)
+        for contact, rows, own in noise:
+            gamma[:, rows] -= contact.from_level(contact.motion(still), own)
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         held_up, stiffness = joints.stiffness(values.joints, q)
         friction, viscosity = joints.friction(values.joints, v, slopes)
@@ -219,6 +221,8 @@ class ContactDynamics:
         r_q, r_v = r_q + stiffness, r_v + viscosity
         bends = [constraint.residual_slopes(constraint.motion(frames)) for constraint in self.constraints]
         s_q, s_v = (_stacked([bend[k] for bend in bends], *v.shape) for k in range(2))
+        for contact, rows, own in noise:
+            s_q[:, rows] -= contact.from_level_by_q(contact.motion(frames), own)
         columns = np.concatenate(
             [
                 self._body_columns(values, q, v, a, gravity=True),
@@ -230,7 +234,17 @@ class ContactDynamics:
             axis=2,
         )
         a_by, forces_by = inverse.slopes(r_q, r_v, s_q, s_v, columns)
+        for contact, rows, _ in noise:
+            at = contact.motion(frames)
+            for by in (a_by, forces_by):
+                by.w[:, :, rows] = contact.to_level(at, by.w[:, :, rows].transpose(0, 2, 1)).transpose(0, 2, 1)
         return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
+
+    def _by_contact(self, w: Columns) -> list[tuple[Contact, slice, Columns]]:
+        """Each of `contacts` with its rows and their noise."""
+        ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
+        rows = [slice(*pair) for pair in pairwise(ends)]
+        return [(contact, own, w[:, own]) for contact, own in zip(self.contacts, rows, strict=True)]
 
     def impact(self, q: Configurations, v: JointSamples, theta: Vector, slopes: bool = False) -> RobotMotion:
         """The velocity after the contacts have closed, as `a` of the result, and impulses as its `forces`.
@@ -384,7 +398,7 @@ class _Inverse:
         """Derivatives of a and f."""
         P, L, G_inverse, Lt = self.P, self.L, self.G_inverse, self.L.transpose(0, 2, 1)
         return (
-            DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta, Lt),
+            DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta, Lt.copy()),
             DynamicsJacobians(
                 L @ r_q - G_inverse @ s_q, L @ r_v - G_inverse @ s_v, -L, L @ r_theta, G_inverse
             ),

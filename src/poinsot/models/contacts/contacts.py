@@ -84,6 +84,20 @@ class Contact(ABC):
         """Derivative of J^T force by q, if the wrench turns in the frame; None: it does not."""
         return None
 
+    def from_level(self, motion: FrameMotion, rows: Columns) -> Columns:
+        """Rows in level axes, z up, in those of the frame."""
+        return (rows.reshape(len(rows), -1, 3) @ motion.rotation).reshape(rows.shape)
+
+    def from_level_by_q(self, motion: FrameMotion, rows: Columns) -> ColumnSlopes:
+        """Derivative of `from_level` by q, [R^T x]x J_w."""
+        parts = skew(self.from_level(motion, rows).reshape(len(rows), -1, 3))
+        return np.concatenate([parts[:, k] @ motion.by.jacobian[:, 3:] for k in range(self.size // 3)], axis=1)
+
+    def to_level(self, motion: FrameMotion, slopes: Float[np.ndarray, "T m n"]) -> Float[np.ndarray, "T m n"]:
+        """Rows with their slopes, which are in the frame's axes, in level ones."""
+        T, m, n = slopes.shape
+        return (motion.rotation[:, None] @ slopes.reshape(T, m // 3, 3, n)).reshape(T, m, n)
+
     @abstractmethod
     def acceleration(self, motion: FrameMotion) -> Columns:
         """The acceleration without Baumgarte's term: J a + dJ/dt v."""
@@ -211,11 +225,13 @@ class ContactSchedule(Brief):
         contacts: all contacts of the robot.
         closed: (T, contacts), True where a contact is closed.
         margin: samples before a contact closes and after it opens in which it is held; 0: events are impacts.
+        slipping: (T, contacts), True where a closed contact gives way as near events; None: nowhere.
     """
 
     contacts: tuple[Contact, ...]
     closed: Bool[np.ndarray, "T c"]
     margin: int = 0
+    slipping: Bool[np.ndarray, "T c"] | None = None
 
     def __post_init__(self) -> None:
         names = [contact.frame for contact in self.contacts]
@@ -240,8 +256,13 @@ class ContactSchedule(Brief):
 
     @cached_property
     def settled(self) -> Bool[np.ndarray, "T c"]:
-        """Where a contact is closed, and no event of it is within the margin."""
-        return self.closed & ~self.near_events
+        """Where a contact is closed and does not slip, and no event of it is within the margin."""
+        return self.closed & ~self.loose
+
+    @cached_property
+    def loose(self) -> Bool[np.ndarray, "T c"]:
+        """Where a held contact gives way: near events, and where it slips."""
+        return self.near_events if self.slipping is None else self.near_events | self.slipping
 
     @cached_property
     def near_events(self) -> Bool[np.ndarray, "T c"]:
@@ -284,6 +305,11 @@ class ContactSchedule(Brief):
         for phase in self.phases:
             places[phase.first : phase.last] = self.modes.index(phase.closed)
         return places
+
+    def part(self, samples: slice) -> ContactSchedule:
+        """The schedule at some samples in a row."""
+        slipping = None if self.slipping is None else self.slipping[samples]
+        return replace(self, closed=self.closed[samples], slipping=slipping)
 
     def contacts_of(self, closed: Iterable[int]) -> tuple[Contact, ...]:
         """The contacts at these places."""
