@@ -7,6 +7,10 @@ of all residuals when theta_i moves and states and noise follow, C = (R^T R)^-1 
 
 that by residuals which are independent from block to block only. Of both each direction keeps the larger one, since few
 blocks may also show a variance that is too small by chance.
+
+No block shows what is wrong in all of them alike: that the readings of a row are not taken at one instant. A logger
+asks one device after the other within a period, so the clock of each quantity is somewhere within a step, with a
+standard deviation of 1 / sqrt(12) steps. What these clocks would do to theta adds to its covariance.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from scipy import linalg
 from ...arrays import Matrix
 from .noise_levels import NoiseLevels
 
+CLOCK_STD = 12**-0.5
+"""Of the instant of a reading within a step [steps]."""
 BLOCKS = 20
 """Of a recording: a tenth of a second in a log of two, which is longer than a foot takes to come to rest."""
 
@@ -36,6 +42,13 @@ def block_covariance(levels: NoiseLevels, covariance: Matrix) -> tuple[Matrix, f
     values, vectors = linalg.eigh(L.T @ scores.T @ scores @ L)
     wide = std[:, None] * (L @ vectors) * np.sqrt(np.maximum(values, 1.0))
     return np.asarray(wide @ wide.T), float(np.maximum(values, 1.0).max())
+
+
+def clock_covariance(levels: NoiseLevels) -> Matrix:
+    """(p, p) covariance of theta by the clocks of quantities and efforts, each within a step of that of the row."""
+    steps = [levels.by_clock(quantity, CLOCK_STD) for quantity in levels.clocks]
+    of_theta = np.array([step for step in steps if step is not None]).reshape(-1, len(levels.at.theta))
+    return np.asarray(of_theta.T @ of_theta)
 
 
 def _scores(levels: NoiseLevels, k: int, std: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ from ...models.contacts.contact_dynamics import Linearized
 from ...models.sensors import ContactSinking, ContactVelocity
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
+from .rates import predicted_rates
 from .robot import CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 from .rollout import Evaluation, stretches
 
@@ -279,6 +280,37 @@ class NoiseLevels:
             direction = self._direction(problem, at, {}, self._linearizations, still)
             if direction is not None:
                 yield direction.step
+
+    @property
+    def clocks(self) -> tuple[str, ...]:
+        """Quantities that have a clock: those of sensors, and efforts if they have noise."""
+        read = [some.sensor for model in self.models for some in model.readings]
+        quantities = [sensor.quantity for sensor in read if not isinstance(sensor, ContactVelocity)]
+        efforts = [model.effort for model in self.models if len(model.noisy_commands)]
+        return tuple(dict.fromkeys([*quantities, *efforts]))
+
+    def by_clock(self, quantity: str, steps: float) -> Vector | None:
+        """Change (p,) of theta if the readings of a quantity were taken some steps later; None where none is found."""
+        columns, noise = [], []
+        for model, table, x, w in zip(self.models, self.tables, self.at.x, self.at.w, strict=True):
+            column, of_noise = np.zeros(table.readings.shape), np.zeros(w.shape)
+            late, k = steps * float(np.median(np.diff(model.times))), len(model.noisy_commands)
+            if quantity == model.effort and k:
+                rates = np.gradient(model.u, model.times, axis=0)[model.samples[:-1]]
+                of_noise[:, :k] = late * rates[:, model.noisy_commands]
+            motions, first = list(model.along(x, self.at.theta, w)), 0
+            for some in model.readings:
+                rows = slice(first, first := first + some.sensor.size)
+                if some.sensor.quantity == quantity:
+                    rates = predicted_rates(some.sensor, model, motions) @ some.sensor.whitening.T
+                    column[model.after_impacts, rows] = (
+                        late * rates * some.is_read * np.sqrt(some.all_weights)
+                    )
+            columns.append(column)
+            noise.append(of_noise)
+        at = replace(self.at, w=tuple(noise))
+        direction = self._direction(self._from(self.at.theta), at, {}, self._linearizations, columns)
+        return None if direction is None else direction.step.theta
 
     def _from(self, theta: Vector) -> ShootingProblem:
         """The problem with all priors at the solution and theta."""

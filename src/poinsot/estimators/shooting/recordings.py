@@ -18,12 +18,20 @@ from ...models.contacts.contacts import ContactDetection, ContactSchedule
 from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
-from ...models.sensors import ContactSinking, ContactVelocity, JointPosition, JointVelocity, Readings, TwistSensor, frame_sensor
+from ...models.sensors import (
+    ContactSinking,
+    ContactVelocity,
+    JointPosition,
+    JointVelocity,
+    Readings,
+    TwistSensor,
+    frame_sensor,
+)
 from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
 from ...recording import CONTACT, EFFORTS, THRUST, Recording
-from .problem import GaussianPrior
 from .noise_levels import WEIGHT_ROUNDS, student_weights
+from .problem import GaussianPrior
 from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 
 FOOT_VELOCITY, FOOT_SINKING = ContactVelocity.quantity, ContactSinking.quantity
@@ -115,7 +123,13 @@ class MotionNoise:
             InvalidMethod: if a name is unknown.
         """
         sensors = [some.sensor for model in models for some in model.readings]
-        known = {*EFFORTS, THRUST, FOOT_VELOCITY, FOOT_SINKING, *(kind.quantity for kind in (JointPosition, JointVelocity))}
+        known = {
+            *EFFORTS,
+            THRUST,
+            FOOT_VELOCITY,
+            FOOT_SINKING,
+            *(kind.quantity for kind in (JointPosition, JointVelocity)),
+        }
         at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
         known |= {*FRAME_QUANTITIES, *at_frames, *CONTACT_LEVELS}
         for name in self.readings:
@@ -206,8 +220,7 @@ def read_ahead(readings: Sequence[Readings], time: Vector) -> Iterator[Readings]
     }
     half = max(LEAST_HALF_WIDTH, round(SLOPE_S / dt))
     for some in readings:
-        import os
-        parts = np.full(some.sensor.size, float(os.environ.get("GY", "0.5")) if some.sensor.quantity == "gyro" else 0.5)
+        parts = np.full(some.sensor.size, 0.5)
         if isinstance(some.sensor, JointVelocity) and len(time) > 2 * half + 1:
             for k, joint in enumerate(some.sensor.joints):
                 if joint in positions:

@@ -9,7 +9,7 @@ readings that may be late belong to a motion. Biases and delays themselves are c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ import numpy as np
 from ...arrays import Columns, NodeStates, Vector
 from ...estimate import Status
 from ...estimate.motions import ContactChange
-from ...models.contacts.contact_dynamics import RobotMotion
 from ...models.sensors import ContactVelocity, Sensor
 from ...recording import EFFORTS, THRUST
 from ...solve import Iteration, ProgressCallback, Stop, report
@@ -26,14 +25,12 @@ from .contact_events import EventSearch
 from .ddp import ShootingSolution
 from .noise_levels import NoiseLevels
 from .problem import Trajectories
+from .rates import predicted_rates
 from .robot import RobotTrajectoryModel
 from .rollout import Evaluation
 
 if TYPE_CHECKING:
     from .estimation import OptimalEstimation, OptimalEstimationProblem
-
-WIDEST = 32
-"""Half a width of lines whose slopes are rates of readings [samples]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +174,7 @@ def with_rates(
         return None
     motions = list(model.along(x, theta, w))
     readings = tuple(
-        replace(some, rates=_rates(some.sensor, model, motions)) if some.sensor in late else some
+        replace(some, rates=predicted_rates(some.sensor, model, motions)) if some.sensor in late else some
         for some in model.readings
     )
     return replace(model, readings=readings, guess=model.initial_states)
@@ -192,39 +189,3 @@ def late_sensors(model: RobotTrajectoryModel) -> list[Sensor]:
         if not isinstance(some.sensor, ContactVelocity)
         and errors.delays(some.sensor.quantity, some.sensor.frames)
     ]
-
-
-def _rates(
-    sensor: Sensor, model: RobotTrajectoryModel, motions: Sequence[tuple[np.ndarray, RobotMotion]]
-) -> Columns:
-    """(S, m) rates of predicted readings: slopes of lines through neighbouring samples with the same contacts.
-
-    The noise of a motion is in its rates, where it counts as information on a delay and draws it towards 0 (an error in
-    variables). So lines are as long as they may be: the half width doubles while slopes change by less than white
-    noise of the sensor would change those of the shorter lines.
-    """
-    times, k = model.times, np.arange(len(model.times))
-    edges = np.array([0, *(np.flatnonzero(np.diff(model.schedule.mode_of)) + 1), len(k)])
-    phase = np.searchsorted(edges, k, side="right")
-    first, last = edges[phase - 1], edges[phase] - 1
-    room = np.minimum(k - first, last - k)
-    predicted, rise = np.empty((len(k), sensor.width)), np.zeros((len(k), sensor.size))
-    for samples, moved in motions:
-        predicted[samples] = sensor.predicted(moved)
-    run, squares, noise, rates = np.full(len(k), 1e-12), np.zeros(len(k)), np.empty(0), rise
-    for j in range(1, WIDEST + 1):
-        # at the ends of a phase lines are shorter, and at its first and last sample from there to the next
-        inside = room >= j if j > 1 else np.ones(len(k), dtype=bool)
-        a, b = np.where(inside, np.maximum(k - j, first), k), np.where(inside, np.minimum(k + j, last), k)
-        for samples, moved in motions:
-            ahead, behind = (sensor.difference(predicted[at[samples]], moved) for at in (b, a))
-            rise[samples] += j * (ahead - behind)
-        run, squares = run + j * (times[b] - times[a]), squares + 2.0 * j**2 * inside
-        if j & (j - 1):
-            continue
-        longer = rise / run[:, None]
-        change = ((longer - rates) @ sensor.whitening.T)[inside]
-        if j > 1 and (not inside.any() or np.mean(change**2) > np.mean(noise[inside] ** 2)):
-            break
-        rates, noise = longer, np.sqrt(squares) / run
-    return rates

@@ -46,7 +46,7 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters, body_of
 from ...models.sensors import ROTATION, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...quantities import QUATERNION, WRENCH, XYZ
-from .block_covariance import block_covariance
+from .block_covariance import block_covariance, clock_covariance
 from .contact_events import EventSearch, contradicted_events
 from .ddp import ShootingSolution, TrajectoryPosterior
 from .known_parameters import KnownParameters
@@ -95,7 +95,8 @@ class EstimateSummary:
         has_student = any(model.student_levels for model in self.models)
         if not has_student or self.covariance.unobservable.shape[1] or self.thetas is not None:
             return self.covariance.theta, 1.0
-        return block_covariance(self.levels, self.covariance.theta)
+        covariance, growth = block_covariance(self.levels, self.covariance.theta)
+        return covariance + clock_covariance(self.levels), growth
 
     @cached_property
     def slope(self) -> Matrix:

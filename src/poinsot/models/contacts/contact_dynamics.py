@@ -237,7 +237,9 @@ class ContactDynamics:
         for contact, rows, _ in noise:
             at = contact.motion(frames)
             for by in (a_by, forces_by):
-                by.w[:, :, rows] = contact.to_level(at, by.w[:, :, rows].transpose(0, 2, 1)).transpose(0, 2, 1)
+                by.w[:, :, rows] = contact.to_level(at, by.w[:, :, rows].transpose(0, 2, 1)).transpose(
+                    0, 2, 1
+                )
         return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
 
     def _by_contact(self, w: Columns) -> list[tuple[Contact, slice, Columns]]:

@@ -91,7 +91,9 @@ class Contact(ABC):
     def from_level_by_q(self, motion: FrameMotion, rows: Columns) -> ColumnSlopes:
         """Derivative of `from_level` by q, [R^T x]x J_w."""
         parts = skew(self.from_level(motion, rows).reshape(len(rows), -1, 3))
-        return np.concatenate([parts[:, k] @ motion.by.jacobian[:, 3:] for k in range(self.size // 3)], axis=1)
+        return np.concatenate(
+            [parts[:, k] @ motion.by.jacobian[:, 3:] for k in range(self.size // 3)], axis=1
+        )
 
     def to_level(self, motion: FrameMotion, slopes: Float[np.ndarray, "T m n"]) -> Float[np.ndarray, "T m n"]:
         """Rows with their slopes, which are in the frame's axes, in level ones."""
