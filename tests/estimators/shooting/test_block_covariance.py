@@ -1,6 +1,9 @@
 """Covariance by blocks of residuals, against dense equations, and against the truth of correlated residuals."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from estimators.shooting.problems import dense_jacobian
 from estimators.shooting.test_noise_levels import (
@@ -8,9 +11,10 @@ from estimators.shooting.test_noise_levels import (
     problem_of,
     solved,
 )
-from poinsot.estimators.shooting.block_covariance import BLOCKS, _scores, block_covariance
-from poinsot.estimators.shooting.ddp import posterior
+from poinsot.estimators.shooting.block_covariance import BLOCKS, _scores, block_covariance, clock_covariance
+from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
+from poinsot.estimators.shooting.rates import predicted_rates
 
 
 def test_scores_are_those_of_the_dense_problem(parameters):
@@ -44,3 +48,47 @@ def test_the_larger_covariance_of_each_direction_counts(parameters):
     (table,) = levels.tables
     table.readings[:], table.noise[:] = 5 * table.readings, 5 * table.noise
     assert block_covariance(levels, white)[1] > 5 * factor
+
+
+@pytest.fixture(scope="module")
+def noisy(parameters):
+    """An arm whose torques have noise, solved."""
+    problem = problem_of(parameters, samples=121, chart_std=1.0)
+    (model,) = problem.models
+    model = replace(model, noise=np.zeros(4), command_noise=np.full(2, 0.02))
+    readings = tuple(some.without_last_effort() for some in model.readings)
+    problem = replace(problem, models=(replace(model, readings=readings),))
+    return problem, solved(problem)
+
+
+@pytest.mark.parametrize("quantity", ["gyro", "position", "torque"])
+def test_theta_by_a_clock_is_that_of_readings_taken_later(noisy, quantity):
+    problem, solution = noisy
+    levels, (model,), at = NoiseLevels(problem.shooting, solution.at), problem.models, solution.at
+    assert set(levels.clocks) == {"position", "velocity", "gyro", "accelerometer", "torque"}
+    found = levels.by_clock(quantity, 0.02)
+    late = 0.02 * (model.times[1] - model.times[0])
+    motions = list(model.along(at.x[0], at.theta, at.w[0]))
+    later = replace(
+        model,
+        u=model.u + late * np.gradient(model.u, model.times, axis=0) * (quantity == "torque"),
+        readings=tuple(
+            replace(some, values=some.values + late * predicted_rates(some.sensor, model, motions))
+            if some.sensor.quantity == quantity
+            else some
+            for some in model.readings
+        ),
+    )
+    again = replace(problem, models=(later,))
+    expected = DDP(step_tolerance=1e-8).solve(again.shooting, at).theta - at.theta
+    # a Gauss-Newton step leaves out second derivatives of the residuals
+    np.testing.assert_allclose(found, expected, atol=0.1 * np.abs(expected).max())
+
+
+def test_clocks_add_to_the_covariance(noisy):
+    problem, solution = noisy
+    levels = NoiseLevels(problem.shooting, solution.at)
+    added = clock_covariance(levels)
+    steps = np.array([levels.by_clock(quantity, 12**-0.5) for quantity in levels.clocks])
+    np.testing.assert_allclose(added, steps.T @ steps)
+    assert np.linalg.matrix_rank(added) <= len(levels.clocks)

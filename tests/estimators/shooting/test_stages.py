@@ -1,5 +1,7 @@
 """A recording as steps and resets: the chain, its values and slopes, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -199,8 +201,10 @@ def test_what_does_not_fit_is_refused(solo, rng):
 
 CONTACT_NOISE = {
     "contact": 0.5,
+    "contact_normal": 0.7,
     "contact_angular": 5.0,
     "contact_event": 20.0,
+    "contact_normal_event": 30.0,
     "contact_angular_event": 200.0,
 }
 
@@ -243,10 +247,16 @@ def test_levels_of_contacts_are_larger_near_events(solo, rng):
         schedule=ContactSchedule(FEET, closed, margin=1),
     )  # fmt: skip
     std = model.noise_std[:, -6:]
-    np.testing.assert_array_equal(std[:, :3], 0.5)
+    np.testing.assert_array_equal(std[:, :3], [[0.5, 0.5, 0.7]] * 6)
     np.testing.assert_array_equal(std[:, 3], [0.5, 0.5, 20, 20, 0.5, 0.5])
     changed = model.with_levels({"contact_event": 2.0, "gyro": 3.0, "gyro_event": 6.0})
     np.testing.assert_array_equal(changed.noise_std[:, 3 - 6], [0.5, 0.5, 40, 40, 0.5, 0.5])
+    np.testing.assert_array_equal(std[:, 5], [0.7, 0.7, 30, 30, 0.7, 0.7])
+    slipping = np.zeros((7, 2), dtype=bool)
+    slipping[1] = True
+    slips = replace(model, schedule=replace(model.schedule, slipping=slipping))
+    np.testing.assert_array_equal(slips.noise_std[:, -6], [0.5, 20, 0.5, 0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(slips.level_of_readings, model.level_of_readings)
     gyro = changed.readings[1]
     np.testing.assert_allclose(np.asarray(gyro.sensor.noise), 0.3)
     # near the event six times as noisy: twice as much more than elsewhere

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import ReadingRows, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ...models.contacts.contacts import ContactDetection, ContactSchedule
 from ...models.robot.articulated import Articulated
@@ -39,11 +39,10 @@ THIRD_DIFFERENCES = 8
 """Least number of samples from which they tell a noise level."""
 LEAST_NOISE = 1e-3
 """Part of the variation of a channel from which its level begins at least."""
-SLOPE_S, LEAST_HALF_WIDTH = 0.015, 3
-"""Half a width of the lines by which velocities are compared with positions: short beside a step of a leg [s], and
-samples that a cubic needs."""
-PART_AHEAD_STD = 0.25
-"""Of the part of a step by which a velocity is read later than that of the step: it lies between 0 and 1."""
+SLOPE_S, LEAST_HALF_WIDTH, CURVATURE_HALF_WIDTH = 0.015, 3, 2
+"""Half a width of the cubics through neighbouring readings: short beside a step of a leg [s], and samples."""
+LATE_STD = 0.25
+"""Prior of the lateness of velocities in steps: most logs read both at once."""
 FIRST_LEVELS = {
     "contact": 1.0, "contact_normal": 1.0, "contact_angular": 10.0,
     "contact_event": 30.0, "contact_normal_event": 30.0, "contact_angular_event": 300.0,
@@ -178,7 +177,7 @@ def trajectory_model(
         ["" if key in unmoved else quantity for key, quantity in inputs.items()]
     )
     if noisy is not None:
-        readings = tuple(read_ahead(readings, time))
+        readings = read_ahead(readings, time)
     # the last node has no step, so no noise of commands that could explain its accelerations
     if command_noise.any():
         readings = tuple(some.without_last_effort() for some in readings)
@@ -199,71 +198,77 @@ def trajectory_model(
     return replace(model, arrival=arrival, guess=model.initial_states)
 
 
-def read_ahead(readings: Sequence[Readings], time: Vector) -> Iterator[Readings]:
-    """Readings with the time by which velocities are read after those of a step, half of it unless the log says else.
+def read_ahead(readings: Sequence[Readings], time: Vector) -> tuple[Readings, ...]:
+    """Readings of velocities with the times at which they are taken, relative to the speeds of a step.
 
-    A joint's velocity z and position are two readings of one motion. If z is late by tau,
+    Those are the speeds in the middle of a step, so a velocity that is read with its row is half a step ahead, and one
+    that is late by tau so much less. Positions of the same joint show how late it is,
 
         z - q' = -tau q''
 
     where q' is the slope of a cubic through neighbouring positions, and q'' that through neighbouring velocities, which
-    is independent of the middle one: least squares with Student's t give tau and its standard deviation. In controlled
-    joints the first part of a period moves a joint more than the last, so tau need not be half a step.
+    is independent of the middle one: least squares with weights of Student's t. (A drive may also move a joint most in
+    the first part of its period, so its speeds are not those of a line from row to row.)
     """
-    step = np.append(np.diff(time), 0.0)[:, None]
-    dt = float(np.median(np.diff(time)))
+    step, dt = np.append(np.diff(time), 0.0)[:, None], float(np.median(np.diff(time)))
     positions = {
         joint: some.values[:, k]
         for some in readings
         if isinstance(some.sensor, JointPosition)
         for k, joint in enumerate(some.sensor.joints)
     }
-    half = max(LEAST_HALF_WIDTH, round(SLOPE_S / dt))
+    timed = []
     for some in readings:
-        parts = np.full(some.sensor.size, 0.5)
-        if isinstance(some.sensor, JointVelocity) and len(time) > 2 * half + 1:
-            for k, joint in enumerate(some.sensor.joints):
-                if joint in positions:
-                    parts[k] = _part_ahead(positions[joint], some.values[:, k], half, dt)
-        yield replace(some, values=_between_steps(some, parts), ahead=parts * step)
+        sensor = some.sensor
+        if isinstance(sensor, JointVelocity | TwistSensor):
+            joints = sensor.joints if isinstance(sensor, JointVelocity) else ()
+            late = [
+                _late(positions[joint], some.values[:, k], dt) if joint in positions else 0.0
+                for k, joint in enumerate(joints)
+            ]
+            parts = 0.5 - (np.array(late) if joints else np.zeros(sensor.size))
+            some = replace(some, values=_between_steps(some.values, parts), ahead=parts * step)
+        timed.append(some)
+    return tuple(timed)
 
 
-def _between_steps(some: Readings, parts: Vector) -> np.ndarray:
-    """Readings of velocities as a line between two speeds of steps reads them at a part s of the way.
-
-    That line is off by s (1 - s) / 2 of the curvature, which a cubic through neighbouring readings has.
-    """
+def _late(position: Vector, velocity: Vector, dt: float) -> float:
+    """tau in steps, with a prior at 0."""
     from scipy.signal import savgol_coeffs
 
-    half, values = 2, some.values
-    if not isinstance(some.sensor, JointVelocity | TwistSensor) or len(values) <= 2 * half:
-        return values
-    curvature = savgol_coeffs(2 * half + 1, 3, deriv=2)
-    bends = np.zeros_like(values)
-    bends[half:-half] = np.stack([np.convolve(column, curvature, "valid") for column in values.T], axis=1)
-    return values + 0.5 * parts * (1 - parts) * np.nan_to_num(bends)
-
-
-def _part_ahead(position: Vector, velocity: Vector, half: int, dt: float) -> float:
-    """Part of a step by which velocities are read after those of the step, with 0.5 +- 0.25 as its prior."""
-    from scipy.signal import savgol_coeffs
-
+    half = max(LEAST_HALF_WIDTH, round(SLOPE_S / dt))
+    if len(position) <= 2 * half:
+        return 0.0
     slope = savgol_coeffs(2 * half + 1, 3, deriv=1, delta=dt)
-    late = velocity[half:-half] - np.convolve(position, slope, "valid")
+    behind = velocity[half:-half] - np.convolve(position, slope, "valid")
     rate = np.convolve(velocity, slope, "valid")
-    read = np.isfinite(late) & np.isfinite(rate)
-    late, rate = late[read], rate[read]
-    if not len(late) or not rate.any():
-        return 0.5
+    read = np.isfinite(behind) & np.isfinite(rate)
+    behind, rate = behind[read], rate[read]
+    if not behind.any() or not rate.any():
+        return 0.0
     tau, precision = 0.0, 0.0
     for _ in range(WEIGHT_ROUNDS):
-        left = late + tau * rate
+        left = behind + tau * rate
         noise = float(np.median(np.abs(left))) / 0.6745
         weights = student_weights((left / noise) ** 2)
         precision = float(weights @ rate**2) / noise**2
-        tau = -float((weights * rate) @ late) / float(weights @ rate**2)
-    prior = 1.0 / (PART_AHEAD_STD * dt) ** 2
-    return 0.5 - precision * tau / (precision + prior) / dt
+        tau = -float((weights * rate) @ behind) / float(weights @ rate**2)
+    return tau / dt * precision / (precision + (LATE_STD * dt) ** -2)
+
+
+def _between_steps(velocities: ReadingRows, parts: Vector) -> ReadingRows:
+    """Velocities as a line between the speeds of two steps has them at a part s of the way.
+
+    The line is off by s (1 - s) / 2 of the curvature, which a cubic through neighbouring readings has.
+    """
+    from scipy.signal import savgol_coeffs
+
+    half = CURVATURE_HALF_WIDTH
+    if len(velocities) <= 2 * half:
+        return velocities
+    curvature, bends = savgol_coeffs(2 * half + 1, 3, deriv=2), np.zeros_like(velocities)
+    bends[half:-half] = np.stack([np.convolve(column, curvature, "valid") for column in velocities.T], axis=1)
+    return velocities + 0.5 * parts * (1 - parts) * np.nan_to_num(bends)
 
 
 def first_levels(
