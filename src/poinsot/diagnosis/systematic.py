@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..arrays import JointSamples, Matrix, Vector
+from ..arrays import Brief, JointSamples, Matrix, Vector
 from ..exceptions import PoinsotError
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
@@ -119,7 +119,7 @@ _FITS: WeakKeyDictionary[InverseDynamics, dict[Hashable, SystematicFit]] = WeakK
 """The last fit of each problem."""
 
 
-class EffectUncertainty(ABC):
+class EffectUncertainty(Brief, ABC):
     """Systematic errors of an estimate from its `EffectFit`."""
 
     @property
@@ -146,7 +146,7 @@ class EffectUncertainty(ABC):
         return found if found is not None and np.isfinite(found).all() else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SystematicUncertainty(EffectUncertainty):
     """`SystematicFit` of an estimate; arguments as of `SystematicFit.of`."""
 

@@ -248,7 +248,7 @@ class FilterRun:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunUncertainty(EffectUncertainty):
     """Systematic errors of a filter's estimate; `examine` makes its run, which the checks share."""
 

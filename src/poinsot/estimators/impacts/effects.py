@@ -120,7 +120,7 @@ def fit_of_effects(at: SimulatedFrames) -> EffectFit | None:
     return EffectFit(W, y, at.theta, columns, (len(y),), np.ones(3), priors)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ThrowUncertainty(EffectUncertainty):
     """For parameters of which slopes (b, p) are the derivatives by theta; NaN where they are not identifiable."""
 

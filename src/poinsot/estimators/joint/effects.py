@@ -394,7 +394,7 @@ class Rollouts:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RolloutUncertainty(EffectUncertainty):
     """`EffectFit` with effects that were not chosen, for all p parameters."""
 

@@ -224,7 +224,7 @@ UNSEEN = 100.0
 """Standard deviations by chance over those to first order, from which the recordings do not show a coordinate."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ServoErrors(EffectUncertainty):
     """Effects of an estimate of all groups of joints, and what they add to its intervals.
 
