@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -112,16 +113,20 @@ def stop_at_defect(error: BaseException) -> int:
 
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
-    """Show the current step (text, or a `poinsot.solve.Progress`) and the time on standard error, if that is a terminal
-    or the command is verbose.
+    """Show the current step (text, or a `poinsot.solve.Progress`) and the time on standard error.
+
+    A terminal has a line that moves, a pipe or a log file a new one after every few seconds of processor time.
     """
-    # A log file would hold thousands of moving lines.
     if VERBOSITY.get() == "verbose":
         began = time.monotonic()
         yield lambda step: typer.echo(f"{time.monotonic() - began:7.2f} s  {step}", err=True)
         return
-    if VERBOSITY.get() == "quiet" or not sys.stderr.isatty():
+    if VERBOSITY.get() == "quiet":
         yield lambda _: None
+        return
+    if not sys.stderr.isatty():
+        with _lines() as say:
+            yield say
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -138,6 +143,28 @@ def progress() -> Iterator[Callable[[object], None]]:
             shown.update(task, description=f"{time_left(step, time.monotonic() - since)}{step}")
 
         yield say
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[object], None]]:
+    """Lines of the current step; also while something compiles and reports nothing."""
+    now: list[object] = ["starting"]
+    began, is_done = time.monotonic(), threading.Event()
+
+    def speak() -> None:
+        said = time.process_time()
+        while not is_done.wait(0.2):
+            if time.process_time() - said > SILENT_S:
+                said = time.process_time()
+                typer.echo(f"{time.monotonic() - began:5.0f} s  {now[0]}", err=True)
+
+    speaker = threading.Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield lambda step: now.__setitem__(0, step)
+    finally:
+        is_done.set()
+        speaker.join()
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
@@ -217,6 +244,8 @@ def deliver(
         typer.echo("\nwritten: " + ", ".join(written))
 
 
+SILENT_S = 5.0
+"""Processor time without a line, where standard error is no terminal [s]."""
 COLOURS = {"trusted": "green", "with care": "yellow", "corrected": "yellow", "not to be used": "red"}
 COLOURS |= {"error": "red", "warning": "yellow", "note": "bright_black", "unchecked": "bright_black"}
 """Colour of a line at a terminal, by its beginning."""

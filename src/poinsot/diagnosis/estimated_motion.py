@@ -13,6 +13,7 @@ from ..estimate.motions import ContactChange, SensorFit
 from ..statistics import sum_variance
 from .cause import Cause
 from .check import Check
+from .effects.efforts import GAIN
 from .explanations import severity_of
 
 STATED = Cause(
@@ -54,6 +55,8 @@ class Assumptions:
         likelier: disturbance -> factor of a step towards its maximum-likelihood level, and number of observable values.
         unchecked: quantities assumed exact.
         events: contact events estimated from readings. corrected: whether the estimate uses them.
+        effort_scale: relative change of recorded efforts that the readings ask for, and its standard deviation; None:
+            not known.
     """
 
     estimate: Estimate
@@ -67,6 +70,7 @@ class Assumptions:
     events: tuple[ContactChange, ...] = ()
     corrected: bool = False
     estimated: frozenset[str] = frozenset()
+    effort_scale: tuple[float, float] | None = None
 
 
 class StatedNoise(Check):
@@ -182,6 +186,29 @@ def _event_text(event: ContactChange) -> str:
     return f"{what}, {abs(late):.0f} ms {'before' if late > 0 else 'after'} its channel"
 
 
+class EffortScale(Check):
+    """Recorded efforts against those that links of known mass need to move as they did.
+
+    Class variables:
+        significant: standard deviations. matters: relative change below which nobody would correct a torque.
+    """
+
+    significant = 4.0
+    matters = 0.02
+
+    causes = (GAIN,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        change, std = case.effort_scale or (0.0, 0.0)
+        if abs(change) > max(self.significant * std, self.matters):
+            message = (
+                f"Links of known mass move as if efforts were {1 + change:.3f} +- {1.96 * std:.2g} times those that "
+                f"were recorded, and estimated masses are off by at least as much. If so, write scale = "
+                f"{1 + change:.3f} in the recording's torque."
+            )
+            yield GAIN.finding(Severity.error, message, "", "all efforts", abs(change) / std)
+
+
 class PriorSurprise(Check):
     """Posterior means against their priors.
 
@@ -288,6 +315,7 @@ def _sizes(estimate: Estimate) -> Vector:
 
 ASSUMPTION_CHECKS: tuple[Check, ...] = (
     ScheduledContacts(),
+    EffortScale(),
     StatedNoise(),
     CorrelatedResiduals(),
     PriorSurprise(),

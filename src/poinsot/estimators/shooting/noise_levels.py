@@ -23,7 +23,7 @@ has J^T z as its gradient.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, repeat
@@ -65,6 +65,18 @@ FACTOR = 3.0
 
 Linearizations = list[dict[int, StageLinearization]]
 """Of each recording, by the first stage of a stretch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """Change of what was recorded, at the motion that was estimated.
+
+    Args:
+        readings: of each recording, (N + 1, rows) of the weighted residuals. noise: (N, m) of process noise.
+    """
+
+    readings: tuple[Columns, ...]
+    noise: tuple[Columns, ...]
 
 
 class Reweighted(TrajectoryModel):
@@ -292,15 +304,64 @@ class NoiseLevels:
 
     def by_clock(self, quantity: str, steps: float) -> Vector | None:
         """Change (p,) of theta if the readings of a quantity were taken some steps later; None where none is found."""
-        columns, noise = [], []
+        direction = self._following(self._clock(quantity, steps))
+        return None if direction is None else direction.step.theta
+
+    def effort_scale(self, steps: float) -> tuple[float, float] | None:
+        """Relative change of all recorded efforts that the readings ask for, and its standard deviation.
+
+        With P the change of residuals r by the scale, and P + J dx what is left of it where motion and parameters
+        follow, it is -P^T r / A with A = P^T (P + J dx) and the variance 1 / A. A clock that is off by `steps` changes
+        r by its own P, and so the scale; each of them adds to the variance.
+
+        Returns:
+            None: efforts are exact, or no step is found.
+        """
+        none = tuple(np.zeros(table.readings.shape) for table in self.tables)
+        scaled = Shift(none, self._of_efforts(lambda model: model.u))
+        if not any(part.any() for part in scaled.noise) or (direction := self._following(scaled)) is None:
+            return None
+        std = [model.noise_std for model in self.models]
+        left = Shift(
+            tuple(P + self.moved_readings(k, direction.step) for k, P in enumerate(scaled.readings)),
+            tuple(P / s + dw / s for P, s, dw in zip(scaled.noise, std, direction.step.w, strict=True)),
+        )
+
+        def along(readings: Sequence[Columns], noise: Sequence[Columns]) -> float:
+            pairs = zip((*left.readings, *left.noise), (*readings, *noise), strict=True)
+            return sum(float(np.vdot(a, b)) for a, b in pairs)
+
+        def in_std(noise: Sequence[Columns]) -> list[Columns]:
+            return [part / s for part, s in zip(noise, std, strict=True)]
+
+        information = along(scaled.readings, in_std(scaled.noise))
+        r = [table.readings * np.sqrt(table.weights_of_readings) for table in self.tables]
+        change = -along(r, in_std(self.at.w)) / information
+        clocks = [self._clock(quantity, steps) for quantity in self.clocks]
+        by_clocks = [along(clock.readings, in_std(clock.noise)) / information for clock in clocks]
+        return change, float(np.sqrt(1 / information + np.square(by_clocks).sum()))
+
+    def _following(self, shift: Shift) -> SearchDirection | None:
+        """The step of motion and parameters after residuals were shifted."""
+        at = replace(self.at, w=shift.noise)
+        return self._direction(self._from(self.at.theta), at, {}, self._linearizations, shift.readings)
+
+    def _of_efforts(self, change: Callable[[RobotTrajectoryModel], np.ndarray]) -> tuple[Columns, ...]:
+        """Noise of commands if the applied efforts stay, and recorded ones change."""
+        shifted = []
+        for model, w in zip(self.models, self.at.w, strict=True):
+            noise, k = np.zeros(w.shape), len(model.noisy_commands)
+            noise[:, :k] = -change(model)[model.samples[:-1]][:, model.noisy_commands]
+            shifted.append(noise)
+        return tuple(shifted)
+
+    def _clock(self, quantity: str, steps: float) -> Shift:
+        """Readings of a quantity, or efforts, some steps later."""
+        columns = []
         for model, table, x, w in zip(self.models, self.tables, self.at.x, self.at.w, strict=True):
-            column, of_noise = np.zeros(table.readings.shape), np.zeros(w.shape)
-            late, k = steps * float(np.median(np.diff(model.times))), len(model.noisy_commands)
-            if quantity == model.effort and k:
-                rates = np.gradient(model.u, model.times, axis=0)[model.samples[:-1]]
-                # the same applied effort less a recorded one that was taken later
-                of_noise[:, :k] = -late * rates[:, model.noisy_commands]
-            motions, first = list(model.along(x, self.at.theta, w)), 0
+            column, first = np.zeros(table.readings.shape), 0
+            late = steps * float(np.median(np.diff(model.times)))
+            motions = list(model.along(x, self.at.theta, w))
             for some in model.readings:
                 rows = slice(first, first := first + some.sensor.size)
                 if some.sensor.quantity == quantity:
@@ -309,10 +370,12 @@ class NoiseLevels:
                         late * rates * some.is_read * np.sqrt(some.all_weights)
                     )
             columns.append(column)
-            noise.append(of_noise)
-        at = replace(self.at, w=tuple(noise))
-        direction = self._direction(self._from(self.at.theta), at, {}, self._linearizations, columns)
-        return None if direction is None else direction.step.theta
+
+        def later(model: RobotTrajectoryModel) -> np.ndarray:
+            late = steps * float(np.median(np.diff(model.times))) * (model.effort == quantity)
+            return np.asarray(late * np.gradient(model.u, model.times, axis=0))
+
+        return Shift(tuple(columns), self._of_efforts(later))
 
     def _from(self, theta: Vector) -> ShootingProblem:
         """The problem with all priors at the solution and theta."""

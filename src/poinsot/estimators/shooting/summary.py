@@ -46,7 +46,7 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.open_parameters import OpenParameters, body_of
 from ...models.sensors import ROTATION, ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...quantities import QUATERNION, WRENCH, XYZ
-from .block_covariance import block_covariance, clock_covariance
+from .block_covariance import CLOCK_STD, block_covariance, clock_covariance
 from .contact_events import EventSearch, contradicted_events
 from .ddp import ShootingSolution, TrajectoryPosterior
 from .known_parameters import KnownParameters
@@ -325,6 +325,7 @@ class EstimateSummary:
             events or tuple(event for changes in searched for event in changes),
             events is not None,
             estimated,
+            self.levels.effort_scale(CLOCK_STD) if estimated and not self.parameters.gains else None,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 

@@ -242,7 +242,9 @@ class ContactDynamics:
                 )
         return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
 
-    def _by_contact(self, w: Float[np.ndarray, "T c"]) -> list[tuple[Contact, slice, Float[np.ndarray, "T _"]]]:
+    def _by_contact(
+        self, w: Float[np.ndarray, "T c"]
+    ) -> list[tuple[Contact, slice, Float[np.ndarray, "T _"]]]:
         """Each of `contacts` with its rows and their noise."""
         ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
         rows = [slice(*pair) for pair in pairwise(ends)]
