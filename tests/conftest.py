@@ -67,6 +67,16 @@ def json_outputs_match_their_schemas() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_progress_in_pipes() -> Iterator[None]:
+    """Standard error of a test has what a quick run says; lines of progress depend on the machine."""
+    from poinsot.cli import shell
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell, "SILENT_S", np.inf)
+        yield
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers, the same in every run."""

@@ -112,7 +112,8 @@ def test_contacts_by_forces_and_by_a_gait(project, estimate, flown):
 def test_feet_that_stand_do_not_move(project, estimate):
     found = identify(Project.load(project(("noise = { ", "noise = { foot_velocity = 0.05, "))))
     names = [fit.name for fit in found.motions[0].sensors]
-    assert names[-3:] == [f"velocity of the foot {foot!r}" for foot in FEET]
+    assert names[-6:-3] == [f"velocity of the foot {foot!r}" for foot in FEET]
+    assert names[-3:] == [f"sinking of the foot {foot!r}" for foot in FEET]
     assert found.rows - estimate.rows == 3 * found.problem.models[0].schedule.closed.sum()
     # Contacts hold their feet already, but for what disturbs them: the result is nearly the same.
     assert np.all(np.abs(found.values - estimate.values) < estimate.std)

@@ -540,7 +540,7 @@ def test_slopes_along_a_direction_on_every_catalogue_robot(rng, path, floating):
 
 @pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2]])
 def test_noise_of_contacts_is_their_acceleration(case, rng):
-    """Against the dense equations M a - J^T f = tau - b, J a - mu f = w - gamma, and slopes against differences."""
+    """Against the dense equations M a - J^T f = tau - b, J a - mu f = R^T w - gamma, and slopes against differences."""
     dynamics = dynamics_of(case)
     robot = dynamics.parameters.robot
     q, v, _ = robot.random_states(2, rng)
@@ -550,8 +550,9 @@ def test_noise_of_contacts_is_their_acceleration(case, rng):
     exact, moved = (dynamics(q, v, u, theta, True, noise) for noise in (None, w))
     for contact in dynamics.contacts:
         own = moved.rows(contact.frame)
-        expected = w[:, own] + dynamics.softness * moved.forces[:, own]
         frame = moved.frames[contact.frame]
+        level = np.einsum("tji, tkj -> tki", frame.rotation, w[:, own].reshape(2, -1, 3)).reshape(2, -1)
+        expected = level + dynamics.softness * moved.forces[:, own]
         size = 1 + np.abs(moved.a).max()
         # where contacts are redundant, the softness leaves G a condition number of up to 1e9
         np.testing.assert_allclose(contact.residual(frame), expected, atol=1e-5 * size)
@@ -563,3 +564,20 @@ def test_noise_of_contacts_is_their_acceleration(case, rng):
         np.testing.assert_allclose(difference, jump, atol=1e-5 * (1 + np.abs(jump).max()))
     plain = dynamics(q, v, u, theta, False, w)
     np.testing.assert_allclose(plain.a, moved.a, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("case", ["anymal, four points", "go1, balls", "talos, two surfaces"])
+def test_efforts_and_motion_show_the_forces_of_contacts(case, rng):
+    """Of the dynamics themselves, without the rows of the base."""
+    dynamics = dynamics_of(case)
+    q, v, _ = dynamics.parameters.robot.random_states(3, rng)
+    u, theta = (
+        20 * rng.standard_normal((3, len(dynamics.parameters.robot.joints))),
+        dynamics.parameters.nominal_theta,
+    )
+    motion = dynamics(q, v, u, theta)
+    found = dynamics.normal_forces(q, v, motion.a, u, theta, 1e-3, 1e3)
+    for k, contact in enumerate(dynamics.contacts):
+        force = motion.forces[:, motion.rows(contact.frame)][:, :3]
+        up = np.einsum("ti, ti -> t", motion.frames[contact.frame].rotation[:, 2], force)
+        np.testing.assert_allclose(found[:, k], up, rtol=1e-3, atol=1e-3 * np.abs(up).max())

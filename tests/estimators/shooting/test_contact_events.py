@@ -1,12 +1,14 @@
 """Contact events: a schedule that is late, early or lacks a stance is found and corrected; a good one is left."""
 
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.contact_events import EventSearch, contradicted_events
+from poinsot.estimators.shooting.contact_events import EventSearch, contradicted_events, without_short_runs
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimation
 from poinsot.project import Project
@@ -123,3 +125,36 @@ def test_a_motion_contradicts_a_schedule_that_is_late(problem):
     }
     for event in events:
         assert event.given is not None and 0.02 < event.given - event.time < 0.07
+
+
+def test_short_stances_and_interruptions_are_no_events():
+    closed = np.array([[mark == "#" for mark in "##########.#######........#......##########"]]).T
+    kept = without_short_runs(closed, 250.0)
+    assert "".join("#" if one else "." for one in kept[:, 0]) == "##################...............##########"
+    # a run that the recording cuts may be long
+    np.testing.assert_array_equal(without_short_runs(~closed, 250.0)[0], ~closed[0])
+
+
+@pytest.mark.slow
+def test_a_schedule_that_nobody_recorded_is_that_of_the_efforts(tmp_path):
+    """The quadruped of the examples, which has rigid feet, without its contacts."""
+    text = JOB.read_text()
+    folder = tmp_path / "quadruped"
+    shutil.copytree(JOB.parent, folder)
+    text = re.sub(r"(?ms)^\[recordings\.contact\].*?(?=^\[)", "", text)
+    text = re.sub(r"(?m)^contact = .*\n", "", text)
+    text = text.replace('contact_model = "rigid"', 'contact_schedule = "estimated"')
+    (folder / "job.toml").write_text(text)
+    project = Project.load(folder / "job.toml")
+    found = project.settings.method.problem(Job(project), Stopwatch())
+    given = Project.load(JOB)
+    true = given.settings.method.problem(Job(given), Stopwatch()).models[0].schedule.closed
+    assert not found.models[0].schedule.is_recorded
+    estimate = OptimalEstimation(
+        DDP(step_tolerance=0.1, gap_tolerance=1e-4), contact_schedule="estimated"
+    ).solve(found)
+    closed = estimate.problem.models[0].schedule.closed
+    # sampled at 100 Hz with coarse sensors, so events are some samples off
+    assert np.mean(closed == true) > 0.8
+    assert estimate.contact_events and all(event.given is None for event in estimate.contact_events)
+    assert "contact-schedule" not in {finding.cause for finding in estimate.findings}

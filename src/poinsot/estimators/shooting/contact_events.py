@@ -25,6 +25,8 @@ from scipy.ndimage import binary_closing, uniform_filter1d
 
 from ...arrays import Bool, NodeStates, Vector
 from ...estimate.motions import ContactChange
+from ...models.contacts.contacts import ContactSchedule
+from ...models.robot.articulated import Articulated
 from ...models.sensors import Gyro, JointVelocity
 from .ddp import DDP
 from .first_guess import first_guess
@@ -184,6 +186,46 @@ class _Hypotheses:
                 for first, last in _runs(wrong):
                     if model.times[last - 1] - model.times[first] >= shortest:
                         yield first, last, f, rests
+
+
+SHORTEST_S = 0.012
+"""Of a stance or a flight that forces show: a foot takes as long to come to rest [s]."""
+NEAR_S = 0.1
+"""Furthest from an event of a channel at which the readings may show the same one [s]."""
+
+
+def weight_of(robot: Articulated) -> float:
+    """Of the robot as it is described [N]."""
+    return float(robot.inertials[:, 0].sum() * np.linalg.norm(robot.tree.gravity))
+
+
+def without_short_runs(closed: Bool[np.ndarray, "S c"], rate_hz: float) -> Bool[np.ndarray, "S c"]:
+    """Contacts without stances and flights that are shorter than a foot takes to come to rest."""
+    most = max(1, round(SHORTEST_S * rate_hz))
+    kept = closed.copy()
+    for column in kept.T:
+        for state in (False, True):
+            for first, last in _runs(column == state):
+                if last - first < most and first > 0 and last < len(column):
+                    column[first:last] = not state
+    return kept
+
+
+def events_of(model: RobotTrajectoryModel, was: ContactSchedule) -> list[ContactChange]:
+    """Every event of a recording's schedule, with the nearest like one of its channels, in the order of time."""
+    schedule, times = model.schedule, model.times
+    events: list[ContactChange] = []
+    given: dict[tuple[int, bool], list[float]] = {}
+    for k, f in _changes(was.closed) if was.is_recorded else ():
+        given.setdefault((f, bool(was.closed[k, f])), []).append(float(times[k]))
+    for k, f in _changes(schedule.closed):
+        time, closes = float(times[k]), bool(schedule.closed[k, f])
+        near = min(given.get((f, closes), ()), key=lambda t: abs(t - time), default=None)
+        near = near if near is not None and abs(near - time) < NEAR_S else None
+        events.append(
+            ContactChange(model.name, schedule.contacts[f].frame, closes, near, time, k, float("nan"))
+        )
+    return sorted(events, key=lambda event: event.sample)
 
 
 def contradicted_events(

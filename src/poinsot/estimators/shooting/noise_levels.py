@@ -75,8 +75,8 @@ class Shift:
         readings: of each recording, (N + 1, rows) of the weighted residuals. noise: (N, m) of process noise.
     """
 
-    readings: tuple[Columns, ...]
-    noise: tuple[Columns, ...]
+    readings: tuple[Float[np.ndarray, "_ rows"], ...]
+    noise: tuple[Float[np.ndarray, "_ m"], ...]
 
 
 class Reweighted(TrajectoryModel):
@@ -327,11 +327,11 @@ class NoiseLevels:
             tuple(P / s + dw / s for P, s, dw in zip(scaled.noise, std, direction.step.w, strict=True)),
         )
 
-        def along(readings: Sequence[Columns], noise: Sequence[Columns]) -> float:
+        def along(readings: Sequence[np.ndarray], noise: Sequence[np.ndarray]) -> float:
             pairs = zip((*left.readings, *left.noise), (*readings, *noise), strict=True)
             return sum(float(np.vdot(a, b)) for a, b in pairs)
 
-        def in_std(noise: Sequence[Columns]) -> list[Columns]:
+        def in_std(noise: Sequence[np.ndarray]) -> list[np.ndarray]:
             return [part / s for part, s in zip(noise, std, strict=True)]
 
         information = along(scaled.readings, in_std(scaled.noise))

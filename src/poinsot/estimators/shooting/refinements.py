@@ -21,7 +21,7 @@ from ...estimate.motions import ContactChange
 from ...models.sensors import ContactVelocity, Sensor
 from ...recording import EFFORTS, THRUST
 from ...solve import Iteration, ProgressCallback, Stop, report
-from .contact_events import EventSearch
+from .contact_events import EventSearch, events_of, weight_of, without_short_runs
 from .ddp import ShootingSolution
 from .noise_levels import NoiseLevels
 from .problem import Trajectories
@@ -31,6 +31,10 @@ from .rollout import Evaluation
 
 if TYPE_CHECKING:
     from .estimation import OptimalEstimation, OptimalEstimationProblem
+
+
+SCHEDULE_ROUNDS, SCHEDULE_ITERATIONS = 3, 4
+"""Solutions for contact events that the one before shows, and iterations of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +67,11 @@ class Refinement:
 
     def run(self, problem: OptimalEstimationProblem) -> Refined:
         """Solve, and run the loops that the method asks for, one after the other."""
-        now = self.settle(problem, problem.guess)
-        return self.estimate_schedule(now) if self.method.contact_schedule == "estimated" else now
+        if self.method.contact_schedule == "given":
+            return self.settle(problem, problem.guess)
+        if any(model.schedule.margin for model in problem.models):
+            return self.schedule_by_forces(problem)
+        return self.estimate_schedule(self.settle(problem, problem.guess))
 
     def solve(self, problem: OptimalEstimationProblem, guess: Trajectories) -> Refined:
         """Solve, and again with rates of late readings along the solution, until delays are settled."""
@@ -97,6 +104,37 @@ class Refinement:
         settled = self.settle(problem, problem.guess if guess is None else guess, now.factors)
         return replace(settled, events=now.events)
 
+    def schedule_by_forces(self, problem: OptimalEstimationProblem) -> Refined:
+        """Close contacts where the ground pushes on them along a solution, until none changes, and solve for them.
+
+        Solutions for events that are going to move need not be exact: a few iterations with noise levels are enough.
+        """
+        recorded, guess = [model.schedule for model in problem.models], problem.guess
+        factors: Mapping[str, float] = {}
+        history: tuple[Iteration, ...] = ()
+        for _ in range(SCHEDULE_ROUNDS):
+            now = self.settle(problem, guess, factors, rounds=SCHEDULE_ITERATIONS)
+            if now.solution.status is Status.interrupted:
+                return now
+            report(self.progress, "contact events")
+            guess, factors, history = now.solution.at, now.factors, (*history, *now.solution.history)
+            models = []
+            for model, x in zip(now.problem.models, guess.x, strict=True):
+                robot, rate_hz = model.parameters.robot, 1.0 / float(np.median(np.diff(model.times)))
+                closed = model.closed_by_forces(x[model.after_impacts], guess.theta, weight_of(robot))
+                models.append(model.with_schedule(without_short_runs(closed, rate_hz)))
+            is_same = all(
+                np.array_equal(new.schedule.closed, old.schedule.closed)
+                for new, old in zip(models, now.problem.models, strict=True)
+            )
+            problem = replace(now.problem, models=tuple(models))
+            if is_same:
+                break
+        now = self.settle(problem, guess, factors)
+        now = replace(now, solution=replace(now.solution, history=(*history, *now.solution.history)))
+        pairs = zip(now.problem.models, recorded, strict=True)
+        return replace(now, events=tuple(event for model, was in pairs for event in events_of(model, was)))
+
     def estimate_schedule(self, now: Refined) -> Refined:
         for _ in range(self.method.max_rounds):
             # a schedule that is far off may be why there is no minimum
@@ -118,8 +156,13 @@ class Refinement:
         problem: OptimalEstimationProblem,
         guess: Trajectories,
         factors: Mapping[str, float] | None = None,
+        rounds: int | None = None,
     ) -> Refined:
         """Solve for motion and parameters, and in turn for the noise levels that the data determine.
+
+        Args:
+            factors: levels over those that were given, of an earlier solution.
+            rounds: iterations after which the result is taken as it is; None: until all has settled.
 
         Levels follow after every step: a solution for wrong levels is worth no more. The random signs are the same each
         time, so levels have a limit. Once they have settled, the problem is solved for them.
@@ -130,7 +173,7 @@ class Refinement:
         history: tuple[Iteration, ...] = ()
         start: Evaluation | None = None
         once = replace(self.method.ddp, max_iterations=1)
-        for _ in range(self.method.max_rounds):
+        for _ in range(rounds or self.method.max_rounds):
             solution = once.solve(problem.shooting, guess, progress=self.progress, stop=self.stop)
             history, start, guess = (*history, *solution.history), start or solution.start, solution.at
             if not (solution.status.converged or solution.status is Status.step_limit):
@@ -143,7 +186,7 @@ class Refinement:
             problem = replace(problem, models=levels.reweighted(steps), held_out=held_out)
             if max((abs(np.log(factor)) for factor in steps.values()), default=0.0) < self.method.settled:
                 break
-        if solution.status.converged or solution.status is Status.step_limit:
+        if rounds is None and (solution.status.converged or solution.status is Status.step_limit):
             solution = self.method.ddp.solve(problem.shooting, guess, progress=self.progress, stop=self.stop)
             history = (*history, *solution.history)
         if any(map(late_sensors, problem.models)):

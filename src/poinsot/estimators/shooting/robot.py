@@ -40,6 +40,10 @@ from .problem import GaussianPrior, StageLinearization, TrajectoryModel
 
 STATES_PER_CALL = 200
 """States in one call of the dynamics: enough to make calls cheap, few enough for their derivatives to fit in memory."""
+LEAST_FORCE, LEAST_EFFORT_NOISE = 0.02, 1e-3
+"""Parts of a robot's weight: force of a contact that is closed, and noise of efforts a metre where none is stated."""
+ROUGH_HALF_WIDTH = 3
+"""Of cubics through speeds that were read [samples]."""
 BASE_SPEEDS = ("base_linear", "base_angular")
 """Names of a floating base's speeds among the noise levels."""
 EVENT = "_event"
@@ -527,6 +531,34 @@ class RobotTrajectoryModel(Brief, TrajectoryModel):
             own = theta if theta.ndim == 1 else theta[some[0]]
             of_contacts = None if moving is None else moving[some]
             yield self.samples[some], self._motion(some, x[some], u[some], own, False, of_contacts)
+
+    def closed_by_forces(
+        self, x: NodeStates, theta: Vector, weight: float, rough: bool = False
+    ) -> Bool[np.ndarray, "S c"]:
+        """Contacts on which the ground pushes, by the efforts of the joints and the motion x (S, nx) at the samples.
+
+        Ground does not pull: negative forces are noise, and show its size. A contact is closed where its force is above
+        four times that, but not above half the weight's share [N] of all contacts, nor below a fiftieth of the weight.
+
+        Args:
+            rough: whether x are readings, whose differences are no accelerations.
+        """
+        from scipy.signal import savgol_filter
+
+        (q, v), dynamics = self.manifold.split(x), ContactDynamics(self.parameters, self.schedule.contacts)
+        dt = float(np.median(np.diff(self.times)))
+        if rough and len(v) > 2 * ROUGH_HALF_WIDTH:
+            a = savgol_filter(v, 2 * ROUGH_HALF_WIDTH + 1, 3, deriv=1, delta=dt, axis=0)
+            v = savgol_filter(v, 2 * ROUGH_HALF_WIDTH + 1, 3, axis=0)
+        else:
+            a = np.diff(v, axis=0, append=v[-1:]) / dt
+        noise = float(np.mean(self._of_commands[self.noisy_commands])) if len(self.noisy_commands) else 0.0
+        size = noise or LEAST_EFFORT_NOISE * weight
+        force = dynamics.normal_forces(q, v, a, self.u, theta, size, weight)
+        pulls = -force[force < 0]
+        of_noise = float(np.median(pulls)) / 0.6745 if len(pulls) else 0.0
+        most = 0.5 * weight / force.shape[1]
+        return force > max(min(4.0 * of_noise, most), LEAST_FORCE * weight)
 
     def contact_velocities(self, x: NodeStates) -> list[Columns]:
         """(S, 3) of each contact, closed or not, at states of the samples [m/s]."""

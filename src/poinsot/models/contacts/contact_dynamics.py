@@ -242,6 +242,46 @@ class ContactDynamics:
                 )
         return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
 
+    def normal_forces(
+        self,
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        u: Float[np.ndarray, "T _"],
+        theta: Vector,
+        noise: float,
+        largest: float,
+    ) -> Float[np.ndarray, "T c"]:
+        """Vertical forces of the ground on each of `contacts` by the efforts of the joints and their motion [N].
+
+        With J_j the columns of the joints in J, the likeliest forces with M a + b - tau = J^T f in the joints' rows,
+        which do not depend on the mass of the base, given noise of efforts and forces of this size.
+
+        Args:
+            q, v, a, u: (T, nq), (T, n), (T, n), (T, inputs).
+            noise, largest: standard deviations of efforts [N m] and of forces [N].
+        """
+        values, joints, robot = (
+            self.parameters.values(theta),
+            self.parameters.joint_terms,
+            self.parameters.robot,
+        )
+        M, b = self._terms.mass_and_bias(values.inertials, q, v)
+        still = self._frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
+        motions = [(contact, contact.motion(still)) for contact in self.contacts]
+        level = [contact.to_level(at, contact.jacobian(at)) for contact, at in motions]
+        J = np.concatenate(level, axis=1)[:, :, robot.actuated]
+        held_up, _ = joints.stiffness(values.joints, q)
+        friction, _ = joints.friction(values.joints, v, False)
+        drive = u @ self.parameters.drive.slope(values.gains).T - friction - held_up
+        left = (_times(M + joints.rotors(values.joints), a) + b - drive)[:, robot.actuated]
+        m = J.shape[1]
+        f = np.linalg.solve(
+            J @ J.transpose(0, 2, 1) + (noise / largest) ** 2 * np.eye(m), J @ left[:, :, None]
+        )[:, :, 0]
+        ends = np.cumsum([0, *(contact.size for contact in self.contacts)])[:-1]
+        return np.asarray(f[:, ends + 2])
+
     def _by_contact(
         self, w: Float[np.ndarray, "T c"]
     ) -> list[tuple[Contact, slice, Float[np.ndarray, "T _"]]]:

@@ -228,12 +228,14 @@ class ContactSchedule(Brief):
         closed: (T, contacts), True where a contact is closed.
         margin: samples before a contact closes and after it opens in which it is held; 0: events are impacts.
         slipping: (T, contacts), True where a closed contact gives way as near events; None: nowhere.
+        is_recorded: whether a recording says when contacts are closed; otherwise efforts and motion show it.
     """
 
     contacts: tuple[Contact, ...]
     closed: Bool[np.ndarray, "T c"]
     margin: int = 0
     slipping: Bool[np.ndarray, "T c"] | None = None
+    is_recorded: bool = True
 
     def __post_init__(self) -> None:
         names = [contact.frame for contact in self.contacts]
@@ -407,6 +409,7 @@ class ContactDetection:
         opens_below: normal force below which a closed contact opens [N]; None: half of `closes_above`.
         shortest_s: shorter runs of a contact are joined to the one before [s].
         gait: which contacts are closed when; None: the recording's channels show it.
+        estimated: whether a recording may show it by efforts and motion only; then all are open to begin with.
     """
 
     contacts: tuple[Contact, ...]
@@ -414,6 +417,7 @@ class ContactDetection:
     opens_below: float | None = None
     shortest_s: float = 0.0
     gait: Gait | None = None
+    estimated: bool = False
 
     def schedule(self, recording: Recording, where: str = "the recording") -> ContactSchedule:
         """The contacts that are closed at each sample.
@@ -429,6 +433,9 @@ class ContactDetection:
         frames = recording.joints(CONTACT)
         if self.gait is not None:
             schedule = self.gait.schedule(self.contacts, recording.time)
+        elif not frames and self.estimated:
+            none = np.zeros((len(recording), len(self.contacts)), dtype=bool)
+            return ContactSchedule(self.contacts, none, is_recorded=False)
         elif not frames:
             raise InvalidSignals(
                 f"{where} does not say when {listing(contact.frame for contact in self.contacts)} touch the ground: "

@@ -42,6 +42,9 @@ WEAK_PRIOR = 1.0
 STEP_TOLERANCE = 0.1
 """Length of the last step in standard deviations, where noise levels come from the data."""
 
+MAX_ITERATIONS = 60
+"""Iterations after noise levels have settled, of which there are some two; a wrong schedule of contacts needs more."""
+
 NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
@@ -51,9 +54,35 @@ def begin_with_moving_base(log: LogContents) -> Beginning | None:
     if not ((log.effort or THRUST in log.owners) and log.of_base):
         return None
     quantities = ("position", "velocity", *filter(None, [log.effort]), THRUST, *FRAME_QUANTITIES, CONTACT)
-    values = log.contacts | _shapes_of_feet(log.robot, log.contacts["feet"]) | {"body": log.robot.bodies[0]}
+    feet = log.contacts["feet"] or (() if THRUST in log.owners else described_feet(log.robot))
+    values = log.contacts | {"feet": feet, "estimated": not log.contacts["feet"]}
+    values |= _shapes_of_feet(log.robot, feet) | {"body": log.robot.bodies[0]}
     template = TEMPLATES / "optimal-estimation.toml"
     return Beginning(f"the log has {log.of_base}, so the base moves", quantities, template, values)
+
+
+def described_feet(robot: Articulated) -> tuple[str, ...]:
+    """Links with round collision shapes in the lower third of the robot as it is described, where nothing is below."""
+    from ...models.robot.collisions import spheres
+    from ...models.robot.motion_terms import MotionTerms
+
+    q = robot.neutral[None]
+    still = np.zeros((1, robot.model.nv))
+    shapes = {
+        link: found
+        for link, found in spheres(robot, [frame.name for frame in robot.model.frames]).items()
+        if found
+    }
+    places = MotionTerms(robot).frames(tuple(shapes), q, still, still)
+    lowest = {
+        link: min(
+            float((places[link].rotation[0] @ centre + places[link].position[0])[2]) - r
+            for centre, r in found
+        )
+        for link, found in shapes.items()
+    }
+    bottom = min(lowest.values(), default=0.0)
+    return tuple(link for link, height in lowest.items() if height < bottom * 2 / 3)
 
 
 def _shapes_of_feet(robot: Articulated, feet: Sequence[str]) -> dict[str, Any]:
@@ -139,11 +168,15 @@ class SensedMotionMethod(MotionMethod):
             parameters,
             {name: recordings[name] for name in used},
             MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std),
-            contacts={run.name: contacts_of(settings.contacts, run) for run in runs},
+            contacts={run.name: self._contacts(settings.contacts, run) for run in runs},
             known=KnownParameters(parameters, priors, self.prior_std or (WEAK_PRIOR if self.noisy else None)),
             held_out={name: recording for name, recording in recordings.items() if name not in used},
             noisy=self.noisy,
         )
+
+    def _contacts(self, settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
+        """Contacts of a recording, and how it shows when they are closed."""
+        return contacts_of(settings, run)
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
         from ...inertia import find_chart
@@ -192,6 +225,11 @@ class OptimalEstimationMethod(SensedMotionMethod):
 
         return NoisyContacts(self.contact_margin_s) if self.contact_model == "noisy" else None
 
+    def _contacts(self, settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
+        contacts = super()._contacts(settings, run)
+        is_estimated = self.noisy is not None and getattr(self, "contact_schedule", "") == "estimated"
+        return contacts and replace(contacts, estimated=is_estimated)
+
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
     def sensor_errors(self, recordings: Mapping[str, Recording], used: Collection[str]) -> dict[str, Normal]:
@@ -217,7 +255,11 @@ class OptimalEstimationMethod(SensedMotionMethod):
             "feasible": rollout.FeasibilityDriven(),
             "single": rollout.SingleShooting(),
         }
-        more = {"step_tolerance": STEP_TOLERANCE} if self.noisy and self.step_tolerance is None else {}
+        more: dict[str, Any] = {}
+        if self.noisy and self.step_tolerance is None:
+            more["step_tolerance"] = STEP_TOLERANCE
+        if self.noisy and "max_iterations" not in self.model_fields_set:
+            more["max_iterations"] = MAX_ITERATIONS
         ddp = self.build_as(DDP, rollout=rollouts[self.rollout], **more)
         return self.build_as(OptimalEstimation, ddp=ddp)
 
