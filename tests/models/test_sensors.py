@@ -13,6 +13,7 @@ from poinsot.models.sensors import (
     Accelerometer,
     ContactForce,
     ContactSinking,
+    ContactTurning,
     ContactVelocity,
     Gyro,
     JointPosition,
@@ -50,6 +51,7 @@ SENSORS = {
     "velocity": lambda r: PreintegratedVelocity(r, FULL, frame="imu_link"),
     "accelerometer": lambda r: Accelerometer(r, 0.3, frame="imu_link"),
     "foot velocity": lambda r: ContactVelocity(r, 0.01, "right_sole_link", PointContact("right_sole_link")),
+    "sole turning": lambda r: ContactTurning(r, 0.01, "left_sole_link", SurfaceContact("left_sole_link")),
     "sole sinking": lambda r: ContactSinking(r, 0.01, "left_sole_link", SurfaceContact("left_sole_link")),
     "sole velocity": lambda r: ContactVelocity(r, 0.01, "left_sole_link", SurfaceContact("left_sole_link")),
     "ball velocity": lambda r: ContactVelocity(

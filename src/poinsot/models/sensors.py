@@ -534,7 +534,7 @@ class Accelerometer(FrameSensor):
 
 @dataclass(frozen=True, eq=False)
 class ContactVelocity(FrameSensor):
-    """Velocity along the ground that a closed contact does not have [m/s] and, of a surface, its turning [rad/s].
+    """Velocity along the ground that a closed contact does not have [m/s].
 
     It is that of the contact in level axes: of the lowest point of a ball, not of its centre. Readings are 0 while the
     contact is closed, with the noise of how much it slips, and NaN while it is open.
@@ -551,7 +551,7 @@ class ContactVelocity(FrameSensor):
     @property
     def rows(self) -> list[int]:
         """Those of the contact that are read."""
-        return [0, 1, *range(3, self.contact.size)]
+        return [0, 1]
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -570,6 +570,17 @@ class ContactVelocity(FrameSensor):
         by_q = contact.velocity_by_q(frame) - parts.reshape(len(velocity), contact.size, -1)
         q, v = (contact.to_level(frame, by)[:, self.rows] for by in (by_q, contact.jacobian(frame)))
         return ReadingSlopes(q=q, v=v)
+
+
+class ContactTurning(ContactVelocity):
+    """Angular velocity that a closed surface does not have [rad/s]; see `ContactVelocity`."""
+
+    quantity = "foot_turning"
+    label = "turning of the foot"
+
+    @property
+    def rows(self) -> list[int]:
+        return [*range(3, self.contact.size)]
 
 
 class ContactSinking(ContactVelocity):

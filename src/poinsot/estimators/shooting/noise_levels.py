@@ -34,7 +34,7 @@ import numpy as np
 
 from ...arrays import Columns, Float, NodeStates, States, Vector
 from ...models.contacts.contact_dynamics import Linearized
-from ...models.sensors import ContactSinking, ContactVelocity
+from ...models.sensors import ContactSinking, ContactTurning, ContactVelocity
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
 from .rates import predicted_rates
@@ -55,7 +55,7 @@ STEP_LIMITS = 0.2, 5.0
 """Of a factor that is applied at once."""
 LEAST_LEVELS = {
     "contact": 1.0, "contact_normal": 1.0, "contact_angular": 10.0,
-    ContactVelocity.quantity: 1e-2, ContactSinking.quantity: 1e-2,
+    ContactVelocity.quantity: 1e-2, ContactSinking.quantity: 1e-2, ContactTurning.quantity: 0.1,
 }  # fmt: skip
 """Levels below which no foot stands still [m/s^2], [rad/s^2], [m/s]: one of rubber, 50 kN/m, gives 2 mm under 100 N
 within a quarter of a second. No reading sees that, so the likeliest level is far below; but where a foot cannot give,

@@ -20,6 +20,7 @@ from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
 from ...models.sensors import (
     ContactSinking,
+    ContactTurning,
     ContactVelocity,
     JointPosition,
     JointVelocity,
@@ -35,7 +36,8 @@ from .noise_levels import WEIGHT_ROUNDS, student_weights
 from .problem import GaussianPrior
 from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
 
-FOOT_VELOCITY, FOOT_SINKING = ContactVelocity.quantity, ContactSinking.quantity
+STANDING = ContactVelocity, ContactSinking, ContactTurning
+"""Kinds of readings of a closed contact, which are 0."""
 THIRD_DIFFERENCES = 8
 """Least number of samples from which they tell a noise level."""
 LEAST_NOISE = 1e-3
@@ -47,7 +49,7 @@ LATE_STD = 0.25
 FIRST_LEVELS = {
     "contact": 1.0, "contact_normal": 1.0, "contact_angular": 10.0,
     "contact_event": 30.0, "contact_normal_event": 30.0, "contact_angular_event": 300.0,
-    FOOT_VELOCITY: 0.02, FOOT_SINKING: 0.02,
+    ContactVelocity.quantity: 0.02, ContactSinking.quantity: 0.02, ContactTurning.quantity: 0.2,
 }  # fmt: skip
 """Levels of contacts from which their estimation begins: of a foot of some centimetres on a hard floor that lands at
 some 0.3 m/s in 10 ms [m/s^2], [rad/s^2], [m/s]."""
@@ -126,8 +128,7 @@ class MotionNoise:
         known = {
             *EFFORTS,
             THRUST,
-            FOOT_VELOCITY,
-            FOOT_SINKING,
+            *(kind.quantity for kind in STANDING),
             *(kind.quantity for kind in (JointPosition, JointVelocity)),
         }
         at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
@@ -371,10 +372,12 @@ class _Reader:
 
     def standing_feet(self, schedule: ContactSchedule) -> Iterator[Readings]:
         """Closed contacts as readings of zero velocity, if noise says how much they slip."""
-        for kind in (ContactVelocity, ContactSinking):
+        for kind in STANDING:
             # whoever gives one number means all axes
-            level = kind.quantity if kind.quantity in self.noise.readings else FOOT_VELOCITY
+            level = kind.quantity if kind.quantity in self.noise.readings else ContactVelocity.quantity
             for contact in schedule.contacts if level in self.noise.readings else ():
+                if kind is ContactTurning and contact.size == 3:
+                    continue  # a point may turn
                 noise = self._noise(level, contact.frame)
                 sensor = kind(self.robot, noise, contact.frame, contact)
                 yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)

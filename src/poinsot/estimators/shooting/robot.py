@@ -33,7 +33,7 @@ from ...models.contacts.contacts import ContactSchedule
 from ...models.robot.motion_terms import MotionTerms
 from ...models.robot.open_parameters import OpenParameters
 from ...models.robot.robot_states import RobotStates
-from ...models.sensors import ContactSinking, ContactVelocity, Readings, frames_of, residuals
+from ...models.sensors import ContactSinking, ContactTurning, ContactVelocity, Readings, frames_of, residuals
 from ...recording import THRUST
 from .first_guess import first_guess
 from .problem import GaussianPrior, StageLinearization, TrajectoryModel
@@ -59,6 +59,7 @@ STUDENT_LEVELS = frozenset(
         *(f"{name}{EVENT}" for name in _STUDENT),
         ContactVelocity.quantity,
         ContactSinking.quantity,
+        ContactTurning.quantity,
         *CONTACT_LEVELS,
     ]
 )
