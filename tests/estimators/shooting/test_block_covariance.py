@@ -94,3 +94,15 @@ def test_clocks_add_to_the_covariance(noisy):
     steps = np.array([levels.by_clock(quantity, 12**-0.5) for quantity in levels.clocks])
     np.testing.assert_allclose(added, steps.T @ steps)
     assert np.linalg.matrix_rank(added) <= len(levels.clocks)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.05])
+def test_links_of_known_mass_show_the_scale_of_efforts(noisy, scale):
+    """The upper arm is known, so torques that were recorded too large are found although the forearm is open."""
+    problem, _ = noisy
+    (model,) = problem.models
+    wrong = replace(problem, models=(replace(model, u=scale * model.u),))
+    found = NoiseLevels(wrong.shooting, solved(wrong).at).effort_scale(0.0)
+    assert found is not None
+    change, std = found
+    assert std < 0.02 and abs(change - (1 / scale - 1)) < 3 * std

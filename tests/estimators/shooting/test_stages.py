@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from poinsot.estimators.shooting.noise_levels import NoiseLevels
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import STATES_PER_CALL, RobotTrajectoryModel
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
@@ -236,6 +238,28 @@ def test_slopes_with_noise_of_contacts(solo, rng, feet):
     # noise of open contacts has no effect, and no level
     acts = np.abs(np.concatenate([at.f_w, at.r_w], axis=1)).max(axis=1) > 0
     np.testing.assert_array_equal(acts, model.level_of >= 0)
+
+
+def test_a_foot_slips_from_a_margin_before_to_a_margin_after_its_accelerations(solo, rng):
+    closed = np.ones((12, 2), dtype=bool)
+    model = stages_of(
+        solo, rng, " ".join(["##"] * 12), contact_noise=CONTACT_NOISE, noise=np.zeros(36), command_noise=np.ones(12),
+        schedule=ContactSchedule(FEET, closed, margin=2),
+    )  # fmt: skip
+    x = some_x(model, rng, model.stages + 1)
+    w = np.zeros(model.noise_std.shape)
+    w[5, 12 + 1] = (
+        15.0  # of the first foot, along the ground: 30 times its level, and less than that of an event
+    )
+    w[8, 12 + 4] = 1.0
+    problem = ShootingProblem(
+        (model,), (model.first_state,), GaussianPrior(model.parameters.nominal_theta, np.eye(10)), np.ones(10)
+    )
+    levels = NoiseLevels(problem, Trajectories((x,), (w,), model.parameters.nominal_theta))
+    (found,) = levels.reweighted({})
+    np.testing.assert_array_equal(np.flatnonzero(found.schedule.slipping[:, 0]), [3, 4, 5, 6, 7])
+    assert not found.schedule.slipping[:, 1].any()
+    np.testing.assert_array_equal(found.schedule.settled[:, 0], ~found.schedule.slipping[:, 0])
 
 
 def test_levels_of_contacts_are_larger_near_events(solo, rng):
