@@ -154,10 +154,10 @@ class ScheduledContacts(Check):
     causes = (SCHEDULE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
-        # an event without a gain was seen in the motion
-        wrong = [event for event in case.events if not event.gain <= 0 and _apart(event) > self.apart]
         if all(event.given is None for event in case.events):
             return  # no channel says when contacts close
+        # an event without a gain was seen in the motion
+        wrong = [event for event in case.events if not event.gain <= 0 and _apart(event) > self.apart]
         for frame in dict.fromkeys(event.frame for event in wrong):
             own = sorted(
                 (event for event in wrong if event.frame == frame),

@@ -211,6 +211,19 @@ def without_short_runs(closed: Bool[np.ndarray, "S c"], rate_hz: float) -> Bool[
     return kept
 
 
+def with_contacts_by_forces(
+    model: RobotTrajectoryModel, x: NodeStates, theta: Vector, rough: bool = False
+) -> RobotTrajectoryModel:
+    """The recording with contacts closed where the ground pushes along the motion x (N + 1, nx) at its nodes.
+
+    Args:
+        rough: whether x are readings, whose differences are no accelerations.
+    """
+    closed = model.closed_by_forces(x[model.after_impacts], theta, weight_of(model.parameters.robot), rough)
+    rate_hz = 1.0 / float(np.median(np.diff(model.times)))
+    return model.with_schedule(without_short_runs(closed, rate_hz))
+
+
 def events_of(model: RobotTrajectoryModel, was: ContactSchedule) -> list[ContactChange]:
     """Every event of a recording's schedule, with the nearest like one of its channels, in the order of time."""
     schedule, times = model.schedule, model.times

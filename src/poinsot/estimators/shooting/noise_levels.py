@@ -33,7 +33,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...arrays import Columns, Float, NodeStates, States, Vector
-from ...models.contacts.contact_dynamics import Linearized
+from ...models.contacts.contact_dynamics import Linearized, RobotMotion
 from ...models.sensors import ContactSinking, ContactTurning, ContactVelocity
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
@@ -310,9 +310,9 @@ class NoiseLevels:
     def effort_scale(self, steps: float) -> tuple[float, float] | None:
         """Relative change of all recorded efforts that the readings ask for, and its standard deviation.
 
-        With P the change of residuals r by the scale, and P + J dx what is left of it where motion and parameters
-        follow, it is -P^T r / A with A = P^T (P + J dx) and the variance 1 / A. A clock that is off by `steps` changes
-        r by its own P, and so the scale; each of them adds to the variance.
+        Let P be the derivative of the residuals r with respect to the scale, and P + J dx the part of it that no change
+        of motion and parameters can compensate. The change is -P^T r / A, with A = P^T (P + J dx), and its variance is
+        1 / A. Clocks that are off by `steps` change r too, and add to the variance.
 
         Returns:
             None: efforts are exact, or no step is found.
@@ -355,13 +355,18 @@ class NoiseLevels:
             shifted.append(noise)
         return tuple(shifted)
 
+    @cached_property
+    def _motions(self) -> list[list[tuple[np.ndarray, RobotMotion]]]:
+        """Samples of each recording, and the motion there at the solution."""
+        pairs = zip(self.models, self.at.x, self.at.w, strict=True)
+        return [list(model.along(x, self.at.theta, w)) for model, x, w in pairs]
+
     def _clock(self, quantity: str, steps: float) -> Shift:
         """Readings of a quantity, or efforts, some steps later."""
         columns = []
-        for model, table, x, w in zip(self.models, self.tables, self.at.x, self.at.w, strict=True):
+        for model, table, motions in zip(self.models, self.tables, self._motions, strict=True):
             column, first = np.zeros(table.readings.shape), 0
             late = steps * float(np.median(np.diff(model.times)))
-            motions = list(model.along(x, self.at.theta, w))
             for some in model.readings:
                 rows = slice(first, first := first + some.sensor.size)
                 if some.sensor.quantity == quantity:

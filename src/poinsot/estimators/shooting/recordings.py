@@ -31,7 +31,7 @@ from ...models.sensors import (
 from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
 from ...recording import CONTACT, EFFORTS, THRUST, Recording
-from .contact_events import weight_of, without_short_runs
+from .contact_events import with_contacts_by_forces
 from .noise_levels import WEIGHT_ROUNDS, student_weights
 from .problem import GaussianPrior
 from .robot import BASE_SPEEDS, CONTACT_LEVELS, EVENT, RobotTrajectoryModel, standing
@@ -198,9 +198,7 @@ def trajectory_model(
         variances = np.repeat(np.square(first), robot.model.nv)
         arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
     if not schedule.is_recorded:
-        x = model.initial_states[model.after_impacts]
-        closed = model.closed_by_forces(x, parameters.nominal_theta, weight_of(robot), rough=True)
-        model = model.with_schedule(without_short_runs(closed, recording.rate_hz))
+        model = with_contacts_by_forces(model, model.initial_states, parameters.nominal_theta, rough=True)
     return replace(model, arrival=arrival, guess=model.initial_states)
 
 

@@ -21,7 +21,7 @@ from ...estimate.motions import ContactChange
 from ...models.sensors import ContactVelocity, Sensor
 from ...recording import EFFORTS, THRUST
 from ...solve import Iteration, ProgressCallback, Stop, report
-from .contact_events import EventSearch, events_of, weight_of, without_short_runs
+from .contact_events import EventSearch, events_of, with_contacts_by_forces
 from .ddp import ShootingSolution
 from .noise_levels import NoiseLevels
 from .problem import Trajectories
@@ -118,11 +118,10 @@ class Refinement:
                 return now
             report(self.progress, "contact events")
             guess, factors, history = now.solution.at, now.factors, (*history, *now.solution.history)
-            models = []
-            for model, x in zip(now.problem.models, guess.x, strict=True):
-                robot, rate_hz = model.parameters.robot, 1.0 / float(np.median(np.diff(model.times)))
-                closed = model.closed_by_forces(x[model.after_impacts], guess.theta, weight_of(robot))
-                models.append(model.with_schedule(without_short_runs(closed, rate_hz)))
+            models = [
+                with_contacts_by_forces(model, x, guess.theta)
+                for model, x in zip(now.problem.models, guess.x, strict=True)
+            ]
             is_same = all(
                 np.array_equal(new.schedule.closed, old.schedule.closed)
                 for new, old in zip(models, now.problem.models, strict=True)
