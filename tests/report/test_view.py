@@ -385,6 +385,8 @@ def test_the_slider_of_the_prior_moves_the_bodies(bodies, browser):
         wait_for(page, lambda: blue(page) > 300)
         masses = page.locator("table").filter(has_text="mass [kg]")
         page.get_by_role("checkbox").first.click()  # stop playing
+        page.get_by_role("slider").first.focus()
+        page.keyboard.press("Home")  # in the first posture at every run
         page.wait_for_timeout(1500)
         before, said = picture(page)[100:, :560], masses.inner_text()
         page.get_by_role("slider").nth(1).focus()
