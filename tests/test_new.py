@@ -566,15 +566,21 @@ def computed(table):
 
 
 @pytest.mark.parametrize("headers", ["none", "numbers", "letters"])
-@pytest.mark.parametrize("order", ["speeds", "no speeds", "computed first"])
+@pytest.mark.parametrize("order", ["speeds", "no speeds", "computed first", "commanded first"])
 def test_columns_that_nothing_names(headers, order, table, tmp_path):
-    """Speeds are the derivative of positions; torques agree with the description, and measured ones have friction."""
+    """Speeds are the derivative of positions; torques agree with the description, and measured ones have friction, and
+    more noise than what a drive is commanded.
+    """
     torque, speed = computed(table)
     q = np.radians(np.column_stack([table[f"q{k}"].to_numpy() for k in (1, 2, 3)]))
     measured = np.column_stack([table[f"tau{k}"].to_numpy() for k in (1, 2, 3)])
+    commanded = 0.99 * savgol_filter(measured, 31, 3, axis=0)
     blocks = {
-        "speeds": [q, speed, measured], "no speeds": [q, measured], "computed first": [torque, q, speed, measured],
-    }[order]  # fmt: skip
+        "speeds": [q, speed, measured],
+        "no speeds": [q, measured],
+        "computed first": [torque, q, speed, measured],
+        "commanded first": [commanded, q, speed, measured],
+    }[order]
     columns = np.column_stack([np.arange(2500) / 250, *blocks])
     names = ["t", *(f"{letter}{k}" for letter, _ in zip("ABCD", blocks, strict=False) for k in (1, 2, 3))]
     if headers == "letters":
@@ -585,7 +591,7 @@ def test_columns_that_nothing_names(headers, order, table, tmp_path):
     start = start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
     names = [str(k) for k in range(len(names))] if headers == "none" else names
     (recording,) = tomllib.loads(start.text)["recordings"]
-    first = 1 if order != "computed first" else 4
+    first = 1 if "first" not in order else 4
     assert recording["position"]["columns"] == names[first : first + 3]
     assert recording["torque"]["columns"] == names[-3:]
     assert "as it agrees with the description" in start.text

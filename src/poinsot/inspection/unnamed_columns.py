@@ -7,7 +7,8 @@ headers that differ in their numbers only. A block of them is
     efforts       if they agree with the description's torque of the positions in half of the joints, beside friction
 
 and the positions count with which efforts agree best: a reference agrees less than what was measured. Of efforts the
-first with friction counts. Joints are in the robot's order, which the agreement confirms.
+first with friction counts, and of others that follow it, as commands of a drive do, the one with the most noise: what
+was measured has noise of its own. Joints are in the robot's order, which the agreement confirms.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from ..io.units import convert
 from ..models.robot.articulated import Articulated
 from .columns import BY_ORDER, ColumnGuess, words_of
-from .energy import MAX_RATIO_ERROR, EffortAgreement, agreements, effort_factor
+from .energy import AGREES, MAX_RATIO_ERROR, EffortAgreement, agreements, effort_factor
 from .readings import rate_ratio
 
 Block = tuple[str, ...]
@@ -59,6 +60,8 @@ def match_numbers(
         if not fits:
             continue
         y, found = next((fit for fit in fits if _has_friction(fit[1])), fits[0])
+        computed = [block for block, fit in fits if not _has_friction(fit)]
+        y = _measured(moving, y, [block for block in others if block not in computed])
         agreement = float(np.mean([abs(each.correlation) for each in found.values()]))
         if agreement > best[0]:
             is_torque = abs(np.log(effort_factor(found) or 1.0)) < np.log(MAX_RATIO_ERROR)
@@ -82,6 +85,24 @@ def match_numbers(
 def _has_friction(found: Mapping[str, EffortAgreement]) -> bool:
     """Whether efforts were measured: those that were computed from a model have no friction."""
     return float(np.median([each.friction_share for each in found.values()])) > LEAST_FRICTION
+
+
+def _measured(table: Mapping[str, np.ndarray], efforts: Block, others: Sequence[Block]) -> Block:
+    """Of efforts and the blocks that follow them in most joints, the one with the most noise."""
+    of_one_kind = [
+        block
+        for block in others
+        if np.median(
+            [abs(np.corrcoef(table[x], table[y])[0, 1]) for x, y in zip(block, efforts, strict=True)]
+        )
+        > AGREES
+    ]
+    return max([efforts, *of_one_kind], key=lambda block: np.median([_roughness(table[x]) for x in block]))
+
+
+def _roughness(x: np.ndarray) -> float:
+    """Size of second differences, mostly noise, as a fraction of the signal's standard deviation."""
+    return float(np.median(np.abs(np.diff(x, n=2))) / np.std(x))
 
 
 def _blocks(columns: Sequence[str], n: int) -> list[Block]:
