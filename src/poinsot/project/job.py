@@ -268,10 +268,8 @@ class Project(Brief):
     def _described_runs(self, folder: str | Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Each recording, with the arguments of `inspect` that describe its joints."""
         if self.settings.body is not None:
-            from ..estimators.impacts.problem import FORCES, pose_channels
-
-            axes = pose_channels(self.settings.body.markers)
-            for run in self.recordings(axes, tuple(FORCES), folder):
+            axes = self.settings.body.axes
+            for run in self.recordings(axes, self.settings.body.forces, folder):
                 yield run, {"passive": axes}
         elif self.settings.mechanism is not None:
             mechanism = self.mechanism(folder)

@@ -79,13 +79,20 @@ def tracker_noise(drops: Sequence[Drop]) -> Vector:
     In flight poses are parabolas of time, so third differences are noise alone. x and y have the same standard
     deviation.
     """
-    third = np.concatenate([_third_differences(drop.times, drop.poses) for drop in drops])
-    normal = ndtri(0.5 + QUANTILE / 2)
-    place, angle = (np.quantile(columns, QUANTILE) / normal for columns in (third[:, :2], third[:, 2]))
-    return np.maximum([place, place, angle], 1e-12)
+    place, angle = (
+        noise_of_thirds([(drop.times, drop.poses[:, columns]) for drop in drops])
+        for columns in (slice(2), slice(2, 3))
+    )
+    return np.array([place, place, angle])
 
 
-def _third_differences(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Float[np.ndarray, "K 3"]:
+def noise_of_thirds(tracks: Sequence[tuple[Vector, Float[np.ndarray, "_ columns"]]]) -> float:
+    """Standard deviation of one reading of tracks (times, readings), from a low quantile of their third differences."""
+    third = np.concatenate([_third_differences(times, readings).ravel() for times, readings in tracks])
+    return max(float(np.quantile(third, QUANTILE) / ndtri(0.5 + QUANTILE / 2)), 1e-12)
+
+
+def _third_differences(times: Vector, poses: Float[np.ndarray, "N columns"]) -> Float[np.ndarray, "K columns"]:
     """Sizes of divided differences over four frames, by norms that make their noise that of a frame."""
     # frames may be uneven: 1 / product of the differences of times
     t = np.lib.stride_tricks.sliding_window_view(times, 4)

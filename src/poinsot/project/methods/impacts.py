@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject, listing
 from ...stopwatch import Stopwatch
+from ..settings.bodies_and_walls import PlanarBodySettings, SpatialBodySettings
 from ..settings.fields import NotNegative, Positive, SettingsTable
 from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
     from ...estimators.impacts.method import ImpactIdentification
     from ...estimators.impacts.problem import ImpactsProblem
+    from ...estimators.tosses.method import TossIdentification
+    from ...estimators.tosses.problem import TossesProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
@@ -41,13 +44,14 @@ class ImpactsMethod(MotionMethod):
     steps: int | None = Field(None, ge=1)
     seed: int = Field(0, ge=0)
 
-    def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
-        from ...estimators.impacts.problem import FORCES, ImpactsProblem, pose_channels
+    def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem | TossesProblem:
+        from ...estimators.impacts.problem import ImpactsProblem
+        from ...estimators.tosses.problem import TossesProblem
 
         settings, body = job.settings, job.settings.body
         assert body is not None
         job.say("reading the recordings")
-        runs = job.project.recordings(pose_channels(body.markers), tuple(FORCES), job.data_dir)
+        runs = job.project.recordings(body.axes, body.forces, job.data_dir)
         watch.lap("read")
         for run in runs:
             if run.role != "identification":
@@ -55,15 +59,14 @@ class ImpactsMethod(MotionMethod):
                     f"recording {run.name!r} is for validation, which impacts does not support: each drop is tested by "
                     "its residuals; delete the line with role"
                 )
-        return ImpactsProblem.from_recordings(
-            {run.name: prepared(settings, run) for run in runs},
-            body.outline(),
-            tuple(wall.value() for wall in settings.walls),
-            mass=body.mass,
-            name=body.name,
-            markers=body.markers,
-            accuracy=settings.accuracy.value(),
-        )
+        recordings = {run.name: prepared(settings, run) for run in runs}
+        walls = tuple(wall.value() for wall in settings.walls)
+        known: dict[str, Any] = {"mass": body.mass, "name": body.name, "accuracy": settings.accuracy.value()}
+        if isinstance(body, SpatialBodySettings):
+            return TossesProblem.from_recordings(
+                recordings, body.corners(job.project.path.parent), walls, **known
+            )
+        return ImpactsProblem.from_recordings(recordings, body.outline(), walls, markers=body.markers, **known)
 
     def predict(self, job: PredictionJob) -> Prediction:
         import numpy as np
@@ -75,7 +78,8 @@ class ImpactsMethod(MotionMethod):
         from ..prediction import CLOCK, Prediction, read_motion
 
         body, name = job.project.settings.body, job.motion.name
-        assert body is not None
+        if not isinstance(body, PlanarBodySettings):
+            raise InvalidProject("the motion of a body that is tossed in space is not predicted; those in a plane are")
         if job.wanted != ("torque",):
             raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; omit the option")
         joints = pose_channels(body.markers)
@@ -106,10 +110,20 @@ class ImpactsMethod(MotionMethod):
         named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
         return Prediction(columns, named, tuple(rows), (*warnings, *notes))
 
-    def solver(self, settings: Settings, problem: ImpactsProblem) -> ImpactIdentification:
+    def solver(
+        self, settings: Settings, problem: ImpactsProblem | TossesProblem
+    ) -> ImpactIdentification | TossIdentification:
         from ...estimators.impacts.method import ImpactIdentification
+        from ...estimators.tosses.method import TossIdentification
 
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
+        if isinstance(settings.body, SpatialBodySettings):
+            idle = [name for name in ("noise", "drag", "steps", "seed") if name in self.model_fields_set]
+            if idle or settings.held:
+                raise InvalidProject(
+                    f"a body in space is fitted without {listing(idle or settings.held)}: delete it"
+                )
+            return TossIdentification(self.restitution)
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
         return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.seed, settings.held)

@@ -22,7 +22,7 @@ from ...accuracy import Accuracy
 from ...io.writing import MAX_NAME
 from ...parameters import Normal
 from ..methods import ProjectMethod, names_where, read_method, row_named
-from .bodies_and_walls import BodySettings
+from .bodies_and_walls import AnyWall, BodySettings
 from .fields import SettingsTable, refuse
 from .mechanism import MechanismSettings
 from .preprocessing import SMOOTHED, PreprocessingSettings
@@ -71,7 +71,7 @@ class Settings(SettingsTable):
     robot: RobotSettings | None = None
     mechanism: MechanismSettings | None = None
     body: BodySettings | None = None
-    walls: list[lazy_table(".models.planar.body:Wall")] = []  # type: ignore[valid-type]
+    walls: list[AnyWall] = []
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     contacts: ContactsSettings | None = None

@@ -84,9 +84,11 @@ class FrameSettings(SettingsTable):
 
 
 class OrientationSettings(SettingsTable):
-    """A quaternion of a frame in the world, which rotates vectors from the frame's axes to the world's."""
+    """A quaternion of a frame in the world, which rotates vectors from the frame's axes to the world's. `frame`: that of a
+    thrown body needs no name.
+    """
 
-    frame: str
+    frame: str = "body"
     columns: Annotated[list[Any], AfterValidator(check_columns)]
     order: Literal["xyzw", "wxyz"] = "xyzw"
 

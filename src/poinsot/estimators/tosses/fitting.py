@@ -1,0 +1,273 @@
+"""The fit of tosses: division into flights, which impacts count, tolerances, and the law of restitution.
+
+An impact counts if it is at one corner: the next corner is higher by more than the places are known, and gap and lever
+fit as well as they do in most impacts. Two corners that strike between two frames look like one impact that fits
+neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...arrays import Matrix, Vector
+from ...diagnosis.tosses import Surveyed
+from ...exceptions import NotIdentifiable
+from ...models.gravity import STANDARD_GRAVITY
+from ...models.spatial.impacts import LAWS, NEWTON
+from ...solve import ProgressCallback, Stop, report, stop_requested
+from .flights import Flight, flights_of, tracker_noise
+from .kernels import (
+    FRICTION,
+    GRAVITY_RATIO,
+    HEIGHT,
+    POINT,
+    RADIUS,
+    RESTITUTION,
+    SHIFT,
+    TILT_X,
+    S,
+    inertia_of,
+    plane_normal,
+)
+from .pool import GROUPS, OF_ROWS, Geometry, Impact, Linearized, Pool, TossState, first_states, minimized, state_at
+from .problem import TossesProblem
+
+SURVEYED_M, SURVEYED_RAD = 5e-3, np.radians(1.0)
+"""Standard deviations to which a laboratory knows floor, tracked point and corners."""
+EXACT = 1e-6
+"""In place of these, where the laboratory has no such errors."""
+SHAPE_STD = 0.5
+"""Of the chart of the inertia about a body of uniform density."""
+START = np.array([5e-4, 5e-3, 1e-3, 1e-3, 0.1, 0.1])
+"""First tolerances of impacts: places [m], rotations [rad], gap [m], lever [m], law."""
+LEAST = np.array([1e-6, 1e-5, 1e-5, 1e-4, 1e-5, 1e-5, 3e-4, 3e-4])
+"""Below these, tolerances are those of the integration."""
+UNLIKE = 6.0
+"""An impact does not count if gap or lever is off by so many times the median of those that count."""
+SCREENINGS, ROUNDS, SETTLED = 5, 40, 0.03
+"""Rounds after which the impacts that count stay the same, their largest number, and the relative change of tolerances
+at which they end."""
+SEVERAL, UNEXPLAINED = "several corners", "not one corner"
+
+
+@dataclass(frozen=True, eq=False)
+class LawFit:
+    """The fit with one law of restitution."""
+
+    pool: Pool
+    theta: Vector
+    states: list[TossState]
+    linear: Linearized
+    log_likelihood: float
+    settled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class TossesFit:
+    """The fits with each law, and the one that counts."""
+
+    problem: TossesProblem
+    laws: dict[str, LawFit]
+    law: str
+    rounds: int
+
+    @property
+    def best(self) -> LawFit:
+        return self.laws[self.law]
+
+    @property
+    def theta(self) -> Vector:
+        return self.best.theta
+
+    @property
+    def geometry(self) -> Geometry:
+        return self.best.pool.geometry
+
+    @cached_property
+    def counted(self) -> list[tuple[TossState, Impact]]:
+        """Impacts that count, with their tosses."""
+        return [(state, impact) for state in self.best.states for impact in state.impacts if not impact.why]
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        """(S, S) of theta: of the posterior, widened by the scatter between tosses where that is larger."""
+        fit = self.best
+        C = np.linalg.inv(fit.linear.H.sum(axis=0) + fit.pool.prior_rows(fit.theta)[0])
+        g = fit.linear.b
+        D = len(g)
+        if D < 2:
+            return np.asarray(C)
+        between = C @ (g.T @ g) @ C * D / (D - 1)
+        wider = np.sqrt(np.maximum(np.diag(between) / np.diag(C), 1.0))
+        return np.asarray(C * np.outer(wider, wider))
+
+    def without(self, toss: int) -> Vector:
+        """theta without one toss, by one step."""
+        fit = self.best
+        H = fit.linear.H.sum(axis=0) - fit.linear.H[toss] + fit.pool.prior_rows(fit.theta)[0]
+        return np.asarray(fit.theta + np.linalg.solve(H, fit.linear.b[toss]))
+
+    def jumps(self) -> list[tuple[str, float, Vector, Vector, Vector]]:
+        """Of impacts that count: toss, time, jump of the spin (3,) from the flights on both sides, the one predicted from
+        the jump of the velocity by theta, and by theta of the other tosses [rad/s].
+        """
+        fit = self.best
+        # states that know nothing of the inertia: lever and law would make them explain their own jumps
+        std = np.where(np.isin(np.arange(len(GROUPS)), (5, 6, 7)), 1e6, fit.pool.std)
+        held = (fit.theta, np.full(S, 1e-12))
+        _, states, *_ = minimized(replace(fit.pool, std=std, prior=held, with_law=False), fit.theta, fit.states, 4)
+        rows = []
+        for d, state in enumerate(states):
+            others = self.without(d)
+            for impact in state.impacts:
+                if impact.why:
+                    continue
+                a, b = (state_at(f, impact.t, self.geometry, fit.theta) for f in state.flights[impact.before :][:2])
+                moment = a[2].T @ np.cross(self.lever(impact.corner, a[2]), b[1] - a[1])
+                own, of_others = (np.linalg.solve(inertia_of(x[:6]), moment) for x in (fit.theta, others))
+                rows.append((state.toss.name, impact.t, b[3] - a[3], own, of_others))
+        return rows
+
+    @property
+    def normal(self) -> Vector:
+        """(3,) of the plane, as estimated."""
+        tilt = self.theta[TILT_X : TILT_X + 2]
+        return np.asarray(plane_normal(self.geometry.plane[1], self.geometry.plane[2:], tilt))
+
+    def lever(self, corner: int, R: np.ndarray) -> Vector:
+        """From the center of mass to the point of a corner that touches, in the world's axes (3,) [m]."""
+        theta, geometry = self.theta, self.geometry
+        place = geometry.corners[corner] + theta[SHIFT : SHIFT + 3] - theta[RADIUS] * geometry.inwards[corner]
+        return np.asarray(R @ place - theta[RADIUS] * self.normal)
+
+
+def inertia_chart(J: Matrix) -> Vector:
+    """(6,) of `kernels.inertia_of`: J/m of a body is tr(S) 1 - S with S = L L^T positive definite."""
+    L = np.linalg.cholesky(0.5 * np.trace(J) * np.eye(3) - J)
+    return np.array([*np.log(np.diag(L)), L[1, 0], L[2, 0], L[2, 1]])
+
+
+def fitted(
+    problem: TossesProblem, restitution: str, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+) -> TossesFit:
+    """The minimum of the problem with one law of `LAWS`, or with each ("auto").
+
+    Raises:
+        NotIdentifiable: if there is no impact between two flights, or none that counts.
+    """
+    start, prior, geometry = _start(problem)
+    noise = tracker_noise(problem.tosses)
+    report(progress, f"{len(problem.tosses)} tosses: flights")
+    flights = [flights_of(toss, start, geometry.gravity, noise, problem.shape.size) for toss in problem.tosses]
+    states = [state for state in first_states(problem.tosses, flights, geometry, start) if state.impacts]
+    if not states:
+        raise NotIdentifiable(
+            "these tosses have no impact between two flights: film until after the body has bounced, at a rate with at "
+            "least four frames between bounces"
+        )
+    wanted = LAWS if restitution == "auto" else (restitution,)
+    laws: dict[str, LawFit] = {}
+    rounds, std = 0, np.concatenate([noise, START])
+    theta = start
+    for law in wanted:
+        pool = Pool(geometry, std, LAWS.index(law), prior)
+        fit, more = _settled(pool, theta, states, not laws, progress, stop)
+        laws[law], rounds = fit, rounds + more
+        # the other laws begin where the first one ended
+        std, theta, states = fit.pool.std, fit.theta, fit.states
+        if stop_requested(stop):
+            break
+    best = max(laws, key=lambda law: laws[law].log_likelihood)
+    return TossesFit(problem, laws, best, rounds)
+
+
+def surveyed(problem: TossesProblem) -> Surveyed:
+    """Standard deviations of what the laboratory says of the scene."""
+    accuracy = problem.accuracy
+    if accuracy.exact:
+        return Surveyed(EXACT, EXACT, EXACT)
+    # acceleration changes with lengths, and with the square of the clock
+    gravity = float(np.hypot(accuracy.length_percent, 2 * accuracy.clock_percent)) / 100
+    return Surveyed(max(gravity, EXACT), SURVEYED_M, SURVEYED_RAD)
+
+
+def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geometry]:
+    """First theta, its prior (mean and std), and the geometry."""
+    shape, normal = problem.shape, np.asarray(problem.plane.normal, dtype=float)
+    n = normal / np.linalg.norm(normal)
+    along = np.eye(3)[int(np.argmin(np.abs(n)))]
+    first = along - (along @ n) * n
+    first /= np.linalg.norm(first)
+    plane = np.array([np.asarray(problem.plane.point, dtype=float), n, first, np.cross(n, first)])
+    theta = np.zeros(S)
+    theta[:6] = inertia_chart(shape.uniform_inertia)
+    theta[GRAVITY_RATIO], theta[RADIUS], theta[FRICTION], theta[RESTITUTION] = 1.0, shape.corner_radius, 0.3, 0.5
+    known = surveyed(problem)
+    std = np.full(S, known.places)
+    std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
+    std[[GRAVITY_RATIO, FRICTION, RESTITUTION]] = known.gravity, 1.0, 1.0
+    std[TILT_X : TILT_X + 2] = known.directions
+    geometry = Geometry(shape.points, shape.inwards, plane, np.array([0.0, 0.0, -STANDARD_GRAVITY]))
+    return theta, (theta.copy(), std), geometry
+
+
+def _settled(
+    pool: Pool,
+    theta: Vector,
+    states: list[TossState],
+    screen: bool,
+    progress: ProgressCallback | None,
+    stop: Stop | None,
+) -> tuple[LawFit, int]:
+    """Rounds of screening, minimization and new tolerances."""
+    name, settled, linear, k = LAWS[pool.law], False, None, 0
+    for k in range(1, ROUNDS + 1):
+        if screen and k <= SCREENINGS:
+            _screen(pool, theta, states, first=k == 1)
+        theta, states, linear, _ = minimized(pool, theta, states, most=12, enough=0.05)
+        squares, rows, trace = linear.sums.T
+        std = np.maximum(pool.std * np.sqrt(squares / np.maximum(rows - trace, 1.0)), LEAST)
+        change = float(np.abs(np.log(std / pool.std)).max())
+        report(progress, f"tolerances, restitution by {name}", iteration=k, detail=f"change {100 * change:.2g} %")
+        settled = change < SETTLED and (not screen or k > SCREENINGS)
+        if settled or stop_requested(stop):
+            break
+        pool = replace(pool, std=std)
+    assert linear is not None
+    likelihood = -linear.cost - pool.prior_rows(theta)[2]
+    return LawFit(pool, theta, states, linear, likelihood, settled), k
+
+
+def _screen(pool: Pool, theta: Vector, states: Sequence[TossState], first: bool) -> None:
+    """Mark the impacts that do not count."""
+    impacts = [(state, impact) for state in states for impact in state.impacts]
+    z = pool.errors(theta, states)
+    gap, lever = (np.sqrt(np.mean(z[:, group == OF_ROWS] ** 2, axis=1)) for group in (4, 5))
+    places = 4 * np.hypot(pool.std[4], pool.std[0])
+    several = np.array([_second(pool, theta, state, impact) < places for state, impact in impacts])
+    alone = ~several
+    if not alone.any():
+        raise NotIdentifiable("no impact is at one corner: toss the body so that it lands on its corners")
+    usual = [1.0, 1.0] if first else [max(float(np.median(x[alone])), 1e-9) for x in (gap, lever)]
+    limit = 5 * UNLIKE if first else UNLIKE
+    fits = (gap < limit * usual[0]) & (lever < limit * usual[1])
+    for (_, impact), one, good in zip(impacts, alone, fits, strict=True):
+        impact.why = SEVERAL if not one else "" if good else UNEXPLAINED
+    if not (alone & fits).any():
+        raise NotIdentifiable(
+            "no impact agrees with the corners and the plane that are declared: look at [body], [[walls]], the unit of "
+            "the positions and the order of the quaternions"
+        )
+
+
+def _second(pool: Pool, theta: Vector, state: TossState, impact: Impact) -> float:
+    """Height of the second lowest corner above the lowest, when it strikes [m]; and the corner is brought up to date."""
+    flight: Flight = state.flights[impact.before]
+    p, _, R, _ = state_at(flight, impact.t, pool.geometry, theta)
+    order, gaps = pool.geometry.lowest(theta, p, R)
+    impact.corner = int(order[0])
+    return float(gaps[order[1]] - gaps[order[0]])

@@ -1,0 +1,230 @@
+"""Identification of a body that is tossed in space: inertia by mass, friction, restitution and its law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ...arrays import Brief, Matrix, Vector
+from ...diagnosis.tosses import diagnose_tosses
+from ...estimate import Estimate, Provenance, Status, condition_numbers, extras_of
+from ...estimate.extras import Extra
+from ...estimate.fit import fit_of
+from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit, path_of
+from ...exceptions import InvalidMethod, check_known
+from ...models.rotations import to_quaternion
+from ...models.spatial.impacts import LAWS
+from ...solve import Method, ProgressCallback, Stop, stop_requested
+from ...stopwatch import Stopwatch
+from ..impacts.problem import WITHOUT_MASS, estimated_parameters, impulse_unit
+from .fitting import TossesFit, fitted, surveyed
+from .kernels import FRICTION, GRAVITY_RATIO, HEIGHT, POINT, RADIUS, RESTITUTION, SHIFT, TILT_X, inertia_of
+from .pool import state_at
+from .problem import AXES, BODY, TossesProblem
+
+PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Order of the inertia's entries."""
+STEP = 1e-6
+DECISIVE = 3.0
+"""Least lead of the log-likelihood of a law over the others for it to be named."""
+SPIN = tuple(f"jump of spin {axis}" for axis in AXES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TossScene(Brief, Extra):
+    """What a body in space strikes, and by which law.
+
+    Args:
+        corners: (C, 3) of the body, before rounding [m]. point, normal: (3,) of the plane.
+        restitution_law: of `LAWS`; None: no law is e^3 likelier than the others. restitution_laws: log likelihoods.
+    """
+
+    key: ClassVar[str] = "scene"
+
+    corners: Matrix
+    point: Vector
+    normal: Vector
+    friction: float
+    restitution_law: str | None
+    restitution_laws: dict[str, float]
+
+
+@dataclass(frozen=True)
+class TossIdentification(Method):
+    """Identification of a body that is tossed in space.
+
+    Args:
+        restitution: law of `LAWS`, or "auto": each, of which the likeliest counts.
+
+    Raises:
+        InvalidMethod: if the law is not one of them.
+    """
+
+    restitution: str = "auto"
+
+    name = "impacts"
+
+    def __post_init__(self) -> None:
+        known = ("auto", *LAWS)
+        check_known(self.restitution, known, "no law of restitution is called", "known are", InvalidMethod, len(known))
+
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: threads only cost
+    def solve(
+        self, problem: TossesProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> Estimate:
+        """J/m, friction and restitution, and the geometry of contact, with tests on tosses that were left out.
+
+        Raises:
+            NotIdentifiable: if the tosses determine nothing.
+        """
+        watch = Stopwatch()
+        fit = fitted(problem, self.restitution, progress=progress, stop=stop)
+        watch.lap("solve")
+        estimate = estimate_of(problem, fit)
+        watch.lap("summary")
+        status = Status.interrupted if stop_requested(stop) else estimate.status
+        citations = ("routh1905", "stronge1990")
+        return estimate.updated(method=self.name, citations=citations, seconds=watch.seconds, status=status)
+
+
+def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
+    """The estimate of a fit."""
+    rows, covariance = _parameters(problem, fit)
+    parameters = estimated_parameters(problem.name, rows, covariance, len(fit.best.linear.b) > 1)
+    jumps = fit.jumps()
+    times = np.array([time for _, time, *_ in jumps])
+    measured, own, others = (np.array([row[k] for row in jumps]) for k in (2, 3, 4))
+    units = ("rad/s",) * 3
+    status = Status.solved if fit.best.settled else Status.unsettled
+    normal = fit.best.linear.H.sum(axis=0) + fit.best.pool.prior_rows(fit.theta)[0]
+    condition, scaled = condition_numbers(normal)
+    counted = len(fit.counted)
+    skipped = [impact.why for state in fit.best.states for impact in state.impacts if impact.why]
+    law = _named_law(fit)
+    notes = [
+        f"{counted} impacts of {len({state.toss.name for state, _ in fit.counted})} tosses are used; "
+        f"{len(skipped)} do not count" + _counts(skipped) + ".",
+        f"Restitution is by {fit.law}"
+        + (", the likeliest law." if law else "; the tosses do not say which law holds.")
+        if len(fit.laws) > 1
+        else f"Restitution is by {fit.law}, as set.",
+    ]
+    notes += [WITHOUT_MASS] if problem.mass is None else []
+    return Estimate(
+        method="",
+        robot=problem.name,
+        parameters=parameters,
+        status=status,
+        condition_number=condition,
+        scaled_condition_number=scaled,
+        problem=problem,
+        examiner=partial(diagnose_tosses, surveyed=surveyed(problem), several=len(problem.tosses) > 1),
+        extras=extras_of(
+            EstimatedMotions(_motions(fit)), Impacts(_impacts(problem, fit)), _scene(problem, fit, law)
+        ),
+        provenance=Provenance(
+            warnings=(*problem.warnings, *(() if fit.best.settled else ("Tolerances still changed; intervals may be off.",))),
+            notes=tuple(notes),
+        ),
+        rows=counted,
+        iterations=fit.rounds,
+        fit=fit_of(times, SPIN, units, measured, own, ordered=False),
+        validation=(
+            fit_of(times, SPIN, units, measured, others, recording="tosses that were left out", ordered=False),
+        ),
+    )
+
+
+def _counts(reasons: Sequence[str]) -> str:
+    listed = ", ".join(f"{reasons.count(why)} ({why})" for why in dict.fromkeys(reasons))
+    return f": {listed}" if listed else ""
+
+
+def _named_law(fit: TossesFit) -> str | None:
+    likely = sorted((law.log_likelihood for law in fit.laws.values()), reverse=True)
+    return fit.law if len(likely) > 1 and likely[0] - likely[1] > DECISIVE else None
+
+
+def _parameters(problem: TossesProblem, fit: TossesFit) -> tuple[list[tuple[str, str, str, float, bool]], Matrix]:
+    """Name, unit, kind, value and whether it is identifiable, of each parameter, and their covariance."""
+    theta, J = fit.theta, inertia_of(fit.theta[:6])
+    D = np.zeros((6, len(theta)))
+    for k in range(6):
+        moved = theta[:6].copy()
+        moved[k] += STEP
+        change = (inertia_of(moved) - J) / STEP
+        D[:, k] = [change[pair] for pair in PAIRS]
+    rows = [(f"J{AXES[i]}{AXES[j]}/m", "m^2", "inertia", float(J[i, j]), True) for i, j in PAIRS]
+    blocks = [D]
+    for name, unit, kind, k in (
+        ("friction", "1", "friction", FRICTION),
+        ("restitution", "1", "restitution", RESTITUTION),
+        *((f"tracked_offset_{axis}", "m", "geometry", POINT + i) for i, axis in enumerate(AXES)),
+        *((f"shape_offset_{axis}", "m", "geometry", SHIFT + i) for i, axis in enumerate(AXES)),
+        ("corner_radius", "m", "geometry", RADIUS),
+        ("floor_height", "m", "geometry", HEIGHT),
+        ("floor_tilt_1", "rad", "geometry", TILT_X),
+        ("floor_tilt_2", "rad", "geometry", TILT_X + 1),
+        ("gravity_ratio", "1", "geometry", GRAVITY_RATIO),
+    ):
+        rows.append((name, unit, kind, float(theta[k]), True))
+        blocks.append(np.eye(len(theta))[k : k + 1])
+    if problem.mass is not None:
+        rows += [(name.removesuffix("/m"), "kg m^2", kind, problem.mass * x, True) for name, _, kind, x, _ in rows[:6]]
+        blocks.append(problem.mass * D)
+    A = np.concatenate(blocks)
+    return rows, np.asarray(A @ fit.covariance @ A.T)
+
+
+def _impacts(problem: TossesProblem, fit: TossesFit) -> list[Impact]:
+    """Impulses and restitution of the impacts that count."""
+    factor, unit = impulse_unit(problem.mass)
+    impacts = []
+    for state, impact in fit.counted:
+        a, b = (state_at(f, impact.t, fit.geometry, fit.theta) for f in state.flights[impact.before :][:2])
+        n, jump = fit.normal, b[1] - a[1]
+        r = fit.lever(impact.corner, a[2])
+        before, after = (x[1] + np.cross(x[2] @ x[3], r) for x in (a, b))
+        along, approach = float(n @ jump), float(n @ before)
+        side = float(np.linalg.norm(jump - along * n))
+        bounce = -float(n @ after) / approach if approach < 0 else float("nan")
+        place = f"corner {impact.corner + 1}"
+        impacts.append(Impact(state.toss.name, impact.t, place, factor * along, factor * side, unit, bounce))
+    return impacts
+
+
+def _motions(fit: TossesFit) -> list[EstimatedMotion]:
+    """Places of the center of mass and orientations as tracked, and residuals in flight."""
+    motions = []
+    for state in fit.best.states:
+        toss = state.toss
+        places = toss.places - toss.rotations @ fit.theta[POINT : POINT + 3]
+        q = to_quaternion(toss.rotations)
+        columns: list[Any] = [(f"position.{axis}", "m", places[:, k], None) for k, axis in enumerate(AXES)]
+        columns += [(f"orientation.{BODY}.{axis}", "1", q[:, k], None) for k, axis in enumerate((*AXES, "w"))]
+        expected = np.full_like(places, np.nan)
+        for flight in state.flights:
+            part = slice(flight.begin, flight.end)
+            at = [state_at(flight, float(t), fit.geometry, fit.theta) for t in toss.times[part]]
+            expected[part] = np.array([p for p, *_ in at])
+        measured = np.where(np.isfinite(expected), places, np.nan)
+        names = tuple(f"position.{axis}" for axis in AXES)
+        sensor = SensorFit(
+            "position", names, ("m",) * 3, measured, np.nan_to_num(expected), names,
+            (measured - expected) / fit.best.pool.std[0],
+        )
+        motions.append(EstimatedMotion(toss.name, path_of(toss.name, toss.times, columns), (sensor,)))
+    return motions
+
+
+def _scene(problem: TossesProblem, fit: TossesFit, law: str | None) -> TossScene:
+    point = fit.geometry.plane[0] + fit.theta[HEIGHT] * fit.normal
+    likelihoods = {name: each.log_likelihood for name, each in fit.laws.items()}
+    return TossScene(
+        fit.geometry.corners, point, fit.normal, float(fit.theta[FRICTION]), law, likelihoods
+    )

@@ -1,0 +1,307 @@
+"""The least-squares problem of many tosses of one body: flights, and the impacts that join them.
+
+Unknown are theta (`kernels`), the state of each flight at its middle, and the instant of each impact. Residuals:
+
+    frames      place and rotation less the motion, by the tracker's noise
+    continuity  place and rotation are those of both flights at the instant of an impact
+    gap         the corner that strikes is on the plane
+    lever       (J/m) (w+ - w-) = R^T (r x (v+ - v-))
+    law         v+ - v- is the impulse of friction and restitution (`models.spatial.impacts`)
+    priors      of what a laboratory surveys: floor, tracked point, corner radius; of gravity
+
+Standard deviations of the groups are estimated: of a group with residuals e and the trace of its influence,
+sigma^2 = sum of w e^2 / (N - trace), w the weights of Student's t. Lever and law are errors relative to the jump of the
+velocity. States and instants of a toss appear in no other, so they are eliminated toss by toss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...arrays import Float, Vector
+from .flights import Flight, Toss, window
+from .kernels import (
+    FRICTION,
+    GRAVITY_RATIO,
+    HEIGHT,
+    RADIUS,
+    RESTITUTION,
+    ROWS,
+    SHIFT,
+    TILT_X,
+    S,
+    flight_derivatives,
+    impact_derivatives,
+    impact_residuals,
+    inertia_of,
+    plane_normal,
+    spun,
+)
+
+GROUPS = ("place", "rotation", "instant_place", "instant_rotation", "gap", "lever", "normal", "along")
+"""What has a standard deviation of its own, the first two of the tracker."""
+OF_ROWS = np.array([2, 2, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7, 7])
+"""Group of each row of an impact."""
+RELATIVE = OF_ROWS >= 5
+"""Rows whose standard deviation is relative to the jump of the velocity."""
+FREEDOM = 4.0
+"""nu of Student's t."""
+GAUSSIAN = {1: 1.2034, 2: 1.1730, 3: 1.1502}
+"""By number of components, the factor on residuals with which Gaussian ones of standard deviation 1 have w z^2 = n."""
+
+
+@dataclass(eq=False)
+class Impact:
+    """An impact between flights `before` and `before` + 1 of a toss, at time `t` [s], with a corner of the body.
+
+    Args:
+        size: of the jump of the velocity, to which tolerances are relative [m/s]. why: reason for which the impact does
+            not count; "": it counts.
+    """
+
+    before: int
+    t: float
+    corner: int
+    size: float
+    why: str = ""
+
+
+@dataclass(eq=False)
+class TossState:
+    """Flights and impacts of one toss."""
+
+    toss: Toss
+    flights: list[Flight]
+    impacts: list[Impact]
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Corners (C, 3), their `inwards` (C, 3), the plane (4, 3) of `kernels.impact_residuals`, gravity (3,) [m/s^2]."""
+
+    corners: Float[np.ndarray, "C 3"]
+    inwards: Float[np.ndarray, "C 3"]
+    plane: Float[np.ndarray, "4 3"]
+    gravity: Vector
+
+    def lowest(self, theta: Vector, p: Vector, R: np.ndarray) -> tuple[np.ndarray, Vector]:
+        """Order of corners by their gaps, and gaps [m]."""
+        n = plane_normal(self.plane[1], self.plane[2:], theta[TILT_X : TILT_X + 2])
+        places = (self.corners + theta[SHIFT : SHIFT + 3] - theta[RADIUS] * self.inwards) @ R.T + p
+        gaps = (places - self.plane[0]) @ n - theta[RADIUS] - theta[HEIGHT]
+        return np.argsort(gaps), gaps
+
+
+@dataclass(frozen=True, eq=False)
+class Linearized:
+    """Normal equations with states and instants eliminated, by toss.
+
+    Args:
+        H: (D, S, S), b: (D, S) of theta. cost: -log-likelihood of all residuals. steps: of each toss, local step and its
+            derivative by theta. sums: (G, 3) of each group: sum of w e^2, number of rows, trace of the influence.
+        residuals: (I, ROWS) of impacts in standard deviations.
+    """
+
+    H: np.ndarray
+    b: np.ndarray
+    cost: float
+    steps: list[tuple[np.ndarray, np.ndarray]]
+    sums: np.ndarray
+    residuals: np.ndarray
+    outer: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The problem of many tosses.
+
+    Args:
+        std: (G,) of `GROUPS`. law: of restitution. prior: (S,) mean and (S,) std of theta; infinite std: none.
+    """
+
+    geometry: Geometry
+    std: Vector
+    law: int
+    prior: tuple[Vector, Vector]
+    with_law: bool = True
+
+    def linearized(self, theta: Vector, states: Sequence[TossState], spread: bool = False) -> Linearized:
+        H, b, steps, rows = [], [], [], []
+        cost, sums = 0.0, np.zeros((len(GROUPS), 3))
+        for state in states:
+            A, B, e, groups, weights, loss = self._rows(theta, state)
+            cost += loss
+            rows.append(e[groups >= 2].reshape(-1, ROWS))
+            r = np.sqrt(weights)
+            A, B, e = A * r[:, None], B * r[:, None], e * r
+            N = A.T @ A
+            N[np.diag_indices(len(N))] += 1e-9 * np.diag(N) + 1e-300
+            C = np.linalg.inv(N)
+            K = C @ (A.T @ B)
+            k = C @ (A.T @ e)
+            left, rest = B - A @ K, e - A @ k
+            H.append(B.T @ left)
+            b.append(B.T @ rest)
+            steps.append((k, K))
+            own = np.einsum("ij,jk,ik->i", A, C, A)
+            for group in range(len(GROUPS)):
+                mine = groups == group
+                sums[group] += [np.sum(e[mine] ** 2), np.sum(weights[mine] > 0), np.sum(own[mine])]
+        return Linearized(
+            np.array(H), np.array(b), cost, steps, sums, np.concatenate(rows) if rows else np.zeros((0, ROWS))
+        )
+
+    def _rows(self, theta: Vector, state: TossState) -> tuple[np.ndarray, ...]:
+        """Derivatives by states and instants, and by theta, residuals in standard deviations, groups, weights, loss."""
+        F, I = len(state.flights), len(state.impacts)
+        columns = 12 * F + I
+        A, B, e, groups, weights = [], [], [], [], []
+        loss = 0.0
+        for k, flight in enumerate(state.flights):
+            r, by_state, by_theta = flight_derivatives(
+                theta, self.geometry.gravity, flight.p, flight.v, flight.R, flight.w, *window(state.toss, flight)
+            )
+            group = np.tile(np.repeat([0, 1], 3), len(r))
+            scale = self.std[group]
+            own = np.zeros((len(group), columns))
+            own[:, 12 * k : 12 * k + 12] = by_state.reshape(-1, 12) / scale[:, None]
+            A.append(own)
+            B.append(by_theta.reshape(-1, S) / scale[:, None])
+            z = (r.ravel() / scale).reshape(-1, 2, 3)
+            size = (GAUSSIAN[3] * z) ** 2 @ np.ones(3)
+            w = GAUSSIAN[3] ** 2 * (FREEDOM + 3) / (FREEDOM + size)
+            loss += float(np.sum(0.5 * (FREEDOM + 3) * np.log1p(size / FREEDOM))) + float(np.sum(np.log(scale)))
+            e.append(z.ravel())
+            groups.append(group)
+            weights.append(np.repeat(w.ravel(), 3))
+        for k, impact in enumerate(state.impacts):
+            a, b = state.flights[impact.before : impact.before + 2]
+            corner = np.array([self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]])
+            r, _, local, by_theta = impact_derivatives(
+                theta, self.geometry.gravity, self.geometry.plane, corner, self.law,
+                a.rates, a.R, impact.t - a.middle, b.rates, b.R, impact.t - b.middle,
+            )
+            scale = self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)
+            used = np.full(ROWS, not impact.why)
+            if not self.with_law:
+                used = used & (OF_ROWS < 6)
+            z = np.where(used, r / scale, 0.0)
+            w = np.zeros(ROWS)
+            for group in np.unique(OF_ROWS):
+                mine = OF_ROWS == group
+                n = int(np.sum(mine & used))
+                if n:
+                    c = GAUSSIAN[n]
+                    size2 = float(np.sum((c * z[mine]) ** 2))
+                    w[mine] = c * c * (FREEDOM + n) / (FREEDOM + size2)
+                    loss += 0.5 * (FREEDOM + n) * np.log1p(size2 / FREEDOM) + n * np.log(scale[mine][0])
+            own = np.zeros((ROWS, columns))
+            at = 12 * impact.before
+            own[:, at : at + 24] = local[:, :24] / scale[:, None]
+            own[:, 12 * F + k] = local[:, 24] / scale
+            A.append(own)
+            B.append(by_theta / scale[:, None])
+            e.append(z)
+            groups.append(OF_ROWS)
+            weights.append(w)
+        return (
+            np.concatenate(A), np.concatenate(B), np.concatenate(e), np.concatenate(groups),
+            np.concatenate(weights), loss,
+        )
+
+    def errors(self, theta: Vector, states: Sequence[TossState]) -> np.ndarray:
+        """(I, ROWS) residuals of all impacts, those of single corners or not, in standard deviations."""
+        rows = []
+        for state in states:
+            for impact in state.impacts:
+                a, b = state.flights[impact.before : impact.before + 2]
+                corner = np.array([self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]])
+                r, _ = impact_residuals(
+                    theta, self.geometry.gravity, self.geometry.plane, corner, self.law,
+                    a.rates, a.R, impact.t - a.middle, b.rates, b.R, impact.t - b.middle,
+                )
+                rows.append(r / (self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)))
+        return np.array(rows).reshape(-1, ROWS)
+
+    def prior_rows(self, theta: Vector) -> tuple[np.ndarray, np.ndarray, float]:
+        mean, std = self.prior
+        h = np.where(np.isfinite(std), 1 / np.maximum(std, 1e-12) ** 2, 0.0)
+        off = theta - mean
+        return np.diag(h), h * off, 0.5 * float(h @ off**2)
+
+
+def stepped(state: TossState, step: Vector) -> TossState:
+    flights = [flight.moved(step[12 * k : 12 * k + 12]) for k, flight in enumerate(state.flights)]
+    late = step[12 * len(flights) :]
+    impacts = [replace(impact, t=impact.t + float(s)) for impact, s in zip(state.impacts, late, strict=True)]
+    return TossState(state.toss, flights, impacts)
+
+
+def minimized(
+    pool: Pool, theta: Vector, states: list[TossState], most: int = 30, enough: float = 1e-3
+) -> tuple[Vector, list[TossState], Linearized, int]:
+    """Levenberg and Marquardt's minimum."""
+    damping, now = 1e-4, pool.linearized(theta, states)
+    prior = pool.prior_rows(theta)
+    k = 0
+    for k in range(1, most + 1):
+        H, b = now.H.sum(axis=0) + prior[0], now.b.sum(axis=0) + prior[1]
+        for _ in range(8):
+            scaled = H + damping * np.diag(np.diag(H)) + 1e-12 * np.eye(S)
+            step = -np.linalg.solve(scaled, b)
+            tried = theta + step
+            moved = [
+                stepped(state, -(own + of @ step)) for state, (own, of) in zip(states, now.steps, strict=True)
+            ]
+            new, of_new = pool.linearized(tried, moved), pool.prior_rows(tried)
+            if new.cost + of_new[2] < now.cost + prior[2] + 1e-9:
+                break
+            damping = max(10 * damping, 1e-3)
+        else:
+            return theta, states, now, k
+        gained = now.cost + prior[2] - new.cost - of_new[2]
+        theta, states, now, prior = tried, moved, new, of_new
+        damping = max(damping / 10, 1e-9)
+        if gained < enough:
+            break
+    return theta, states, now, k
+
+
+def first_states(
+    tosses: Sequence[Toss], flights: Sequence[list[Flight]], geometry: Geometry, theta: Vector
+) -> list[TossState]:
+    """Impacts between neighbouring flights: the instant at which both are at one place."""
+    states = []
+    for toss, own in zip(tosses, flights, strict=True):
+        impacts = []
+        for k, (a, b) in enumerate(zip(own, own[1:], strict=False)):
+            if b.begin - a.end > MOST_SKIPPED:
+                continue
+            begin, end = toss.times[a.end - 1], toss.times[b.begin]
+            t = 0.5 * (begin + end)
+            for _ in range(3):
+                (pa, va, Ra, _), (pb, vb, _, _) = (state_at(f, t, geometry, theta) for f in (a, b))
+                jump = vb - va
+                t = float(np.clip(t - (pb - pa) @ jump / max(float(jump @ jump), 1e-12), begin, end))
+            pa, va, Ra, _ = state_at(a, t, geometry, theta)
+            corner = int(geometry.lowest(theta, pa, Ra)[0][0])
+            impacts.append(Impact(k, t, corner, float(np.linalg.norm(vb - va))))
+        states.append(TossState(toss, own, impacts))
+    return states
+
+
+MOST_SKIPPED = 2
+"""Largest number of frames between the flights of one impact that belong to none."""
+
+
+def state_at(
+    flight: Flight, t: float, geometry: Geometry, theta: Vector
+) -> tuple[Vector, Vector, np.ndarray, Vector]:
+    """Place, velocity, rotation and spin of a flight at a time."""
+    s, fall = t - flight.middle, theta[GRAVITY_RATIO] * geometry.gravity
+    J = inertia_of(theta[:6])
+    R, w = spun(J, np.linalg.inv(J), flight.R, flight.w, s)
+    return flight.p + s * flight.v + 0.5 * s * s * fall, flight.v + s * fall, R, w
