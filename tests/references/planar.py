@@ -128,3 +128,34 @@ def violation(
         *np.minimum(-slip, -c_t),
     ]
     return float(max(wrong))
+
+
+def impulses_by_small_steps(
+    N: np.ndarray,
+    T: np.ndarray,
+    W: np.ndarray,
+    v: np.ndarray,
+    mu: float,
+    epsilon: float,
+    law: str,
+    steps: int,
+) -> np.ndarray:
+    """(c_n, c_t) by equal steps of the normal impulse, each with the friction in the cone that stops the slip."""
+    a_nn, a_nt, a_tt = (N * W) @ N, (N * W) @ T, (T * W) @ T
+    u_n, u_t = N @ v, T @ v
+    first, dp, p, c_t, work, turned = u_n, -u_n / a_nn / steps, 0.0, 0.0, 0.0, None
+    while True:
+        k = np.clip(-(u_t / dp + a_nt) / a_tt, -mu, mu)
+        after = u_n + (a_nn + k * a_nt) * dp
+        work += 0.5 * (u_n + after) * dp
+        u_n, u_t, p, c_t = after, u_t + (a_nt + k * a_tt) * dp, p + dp, c_t + k * dp
+        if turned is None and u_n >= 0:
+            turned = p, work
+        if turned is not None:
+            ends = {
+                "newton": u_n >= -epsilon * first,
+                "poisson": p >= (1 + epsilon) * turned[0],
+                "energetic": work >= (1 - epsilon**2) * turned[1],
+            }
+            if ends[law]:
+                return np.array([p, c_t])

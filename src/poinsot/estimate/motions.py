@@ -266,14 +266,34 @@ class Scene(Brief, Extra):
     """Outline of a planar body, and the walls that it strikes. `outline`: (k, 2) of the body, about its center of mass,
     counterclockwise [m]. `walls`: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
     `friction`: coefficient mu; NaN where only its lower bound `least_friction` is known. `energy`: name of the
-    recording -> (times [s], energy [J] or [J/kg]).
+    recording -> (times [s], energy [J] or [J/kg]). `restitution_laws`: law of restitution -> log-likelihood of the
+    frames under it.
     """
 
     key = "scene"
-    json_keys: ClassVar = {"energy": None}
+    json_keys: ClassVar = {"energy": None, "restitution_law": "restitution_law"}
 
     outline: Float[np.ndarray, "k 2"]
     walls: Float[np.ndarray, "w 3"]
     friction: float
     least_friction: float = float("nan")
     energy: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)
+    restitution_laws: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def restitution_law(self) -> str | None:
+        """The law of restitution that is likelier than each other one by e^3; None where none is."""
+        return likely_law(self.restitution_laws)
+
+
+DECISIVE = 3.0
+"""Logarithm of the likelihood ratio from which a law counts as decided."""
+
+
+def likely_law(likelihoods: Mapping[str, float]) -> str | None:
+    """The name whose log-likelihood exceeds each other one by `DECISIVE`; None where none does."""
+    if not likelihoods:
+        return None
+    best = max(likelihoods, key=likelihoods.__getitem__)
+    others = [value for name, value in likelihoods.items() if name != best]
+    return best if likelihoods[best] >= max(others, default=-np.inf) + DECISIVE else None

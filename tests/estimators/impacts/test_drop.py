@@ -10,6 +10,7 @@ from poinsot.estimators.impacts.shooting import FRICTION, INERTIA as INERTIA_AT,
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from poinsot.models.planar.drop import Drop
+from poinsot.models.planar.events import moved
 from references.exact_steps import contacts_struck, stepped
 
 SHAPE, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 7.5625e-4, 0.2
@@ -119,6 +120,46 @@ def test_nothing_struck_is_nothing_to_identify():
         fitted_drop(Drop("throw", times, poses), SHAPE, [floor()], noise=NOISE)
 
 
+ROD = rectangle(0.2, 0.02)
+ROD_NOISE = np.array([5e-4, 5e-4, 3e-3])
+
+
+def rod(law):
+    """A rod that bounces five times: the laws of restitution move it 0.4 m apart."""
+    times, body = np.arange(121) / 240, PlanarBody(ROD, 1.0, 3.4e-3, 0.3, 0.5, law=law)
+    start = np.array([0.0, 0.248, -1.369]), np.array([-1.92, -0.741, 1.394])
+    poses = moved(body, [floor()], *start, times)[0]
+    return Drop("rod", times, poses + ROD_NOISE * np.random.default_rng(0).standard_normal(poses.shape))
+
+
+@pytest.mark.parametrize("law", ["newton", "poisson", "energetic"])
+def test_the_law_of_restitution_is_the_one_that_the_rod_obeys(law):
+    estimate = ImpactIdentification().solve(ImpactsProblem((rod(law),), ROD, (floor(),)))
+    laws = estimate.scene.restitution_laws
+    assert estimate.scene.restitution_law == law == max(laws, key=laws.get)
+    assert len(laws) == 3 and sorted(laws.values())[-2] < laws[law] - 10
+    for name, truth in (("J/m", 3.4e-3), ("friction", 0.3), ("restitution", 0.5)):
+        k = estimate.names.index(name)
+        assert abs(estimate.values[k] - truth) < 4 * estimate.std[k]
+    assert estimate.certificate().holds
+    assert any(note.startswith(f"The law of restitution is {law}") for note in estimate.notes)
+
+
+def test_a_law_that_is_given_is_not_compared():
+    estimate = ImpactIdentification(restitution="poisson").solve(
+        ImpactsProblem((rod("poisson"),), ROD, (floor(),))
+    )
+    assert list(estimate.scene.restitution_laws) == ["poisson"]
+    assert estimate.scene.restitution_law == "poisson" and estimate.extras["simulation"].law == "poisson"
+    assert not any("law of restitution" in note for note in estimate.notes)
+
+
+def test_laws_that_predict_alike_are_not_told_apart(sliding):
+    """The ellipse slides through its impacts."""
+    values = sliding.likelihoods.values()
+    assert len(values) == 3 and max(values) - min(values) < 3
+
+
 def test_input_that_cannot_be_used():
     times, poses = thrown(0.3)
     with pytest.raises(InvalidSignals, match="at least 8"):
@@ -129,6 +170,11 @@ def test_input_that_cannot_be_used():
         Drop("throw", times, poses, np.zeros((61, 3)))
     with pytest.raises(InvalidMethod, match="three numbers"):
         ImpactIdentification((1e-3, 1e-3))
+    with pytest.raises(InvalidMethod, match="no law of restitution 'newtn'; did you mean 'newton'"):
+        ImpactIdentification(restitution="newtn")
+    several = tuple(Drop(name, times, poses) for name in ("first", "second"))
+    with pytest.raises(InvalidMethod, match="restitution is for a single drop"):
+        ImpactIdentification(restitution="poisson").solve(ImpactsProblem(several, SHAPE, (floor(),)))
 
 
 def forced(mass, seed, size=0.3):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from poinsot.estimators.impacts.shooting import (
 )
 from poinsot.models.planar import Ellipse, PlanarBody, floor
 from poinsot.models.planar.events import moved
+from poinsot.models.planar.impulses import LAWS
 from references.exact_steps import stepped
 
 SHAPE = Ellipse(0.05, 0.025)
@@ -35,9 +38,10 @@ def test_errors_of_the_truth_are_the_noise():
     assert np.mean(e**2) == pytest.approx(1, abs=4 * np.sqrt(2 / 183))
 
 
-def test_slopes_are_differences_both_ways():
+@pytest.mark.parametrize("law", LAWS)
+def test_slopes_are_differences_both_ways(law):
     """Central differences with another step; poses are smooth where no event changes."""
-    of = shooting()
+    of = replace(shooting(), law=law)
     theta = TRUTH + np.array([1e-4, -1e-4, 1e-3, 0.01, 0.01, 0.05, 0.01, 0.002, 0.003])
     J = of.jacobian(theta, of.residuals(theta, 61))
     for k, scale in enumerate(of.scale()):

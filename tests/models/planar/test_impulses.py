@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar.impulses import apply_impulses, one_contact, opposing_slip_before
-from references.planar import impulses_by_modes, random_contacts, violation
+from poinsot.models.planar.impulses import (
+    ENERGETIC,
+    LAWS,
+    NEWTON,
+    along_normal_impulse,
+    apply_impulses,
+    one_contact,
+    opposing_slip_before,
+)
+from references.planar import impulses_by_modes, impulses_by_small_steps, random_contacts, violation
 
 FLOOR_N, FLOOR_T = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 
@@ -205,3 +213,70 @@ def test_friction_of_either_law_is_in_the_cone_and_the_laws_differ_only_where_sl
         assert p_t * before <= 0
         reversed_slips += 1
     assert reversed_slips > 20
+
+
+def inside(rng, how_many):
+    """Impacts of one contact with friction and restitution, many of which stop or reverse the slip."""
+    for N, T, W, v, _, mu in problems(rng, how_many, 1):
+        yield N[0], T[0], W, v, mu, rng.uniform(0, 1)
+
+
+def jams(N, T, W, v, mu):
+    """Whether the normal velocity falls while the slip lasts."""
+    return (N * W) @ N < mu * np.sign(T @ v) * ((N * W) @ T)
+
+
+@pytest.mark.parametrize("law", LAWS[:3])
+def test_the_impact_inside_the_impact_is_the_limit_of_small_steps(law, rng):
+    kinds = {"slid": 0, "stopped": 0, "reversed": 0, "jammed": 0}
+    for N, T, W, v, mu, epsilon in inside(rng, 600):
+        c = np.array(along_normal_impulse(N, T, W, v, mu, epsilon, LAWS.index(law)))
+        before, after = T @ v, T @ (v + W * (N * c[0] + T * c[1]))
+        if jams(N, T, W, v, mu):
+            kind = "jammed"
+        else:
+            kind = "stopped" if abs(after) < 1e-9 else ("slid" if before * after > 0 else "reversed")
+        kinds[kind] += 1
+        if kinds[kind] > 12:
+            continue
+        coarse, fine = (impulses_by_small_steps(N, T, W, v, mu, epsilon, law, n) for n in (50, 500))
+        # errors are of first order in the step: ten times as many steps leave a tenth
+        size = np.abs(c).max()
+        assert np.abs(fine - c).max() < 0.02 * size
+        assert np.abs(fine - c).max() < 0.5 * np.abs(coarse - c).max() + 4e-3 * size
+    assert min(kinds.values()) >= 5, kinds
+
+
+def test_the_laws_of_restitution_agree_where_slip_keeps_its_direction(rng):
+    different = 0
+    for N, T, W, v, mu, epsilon in inside(rng, 2000):
+        c = np.array([along_normal_impulse(N, T, W, v, mu, epsilon, law) for law in range(3)])
+        slides = np.abs(np.abs(c[:, 1]) - mu * c[:, 0]) < 1e-9 * c[:, 0]
+        if slides.all() and (c[:, 1] * (T @ v) <= 0).all():
+            np.testing.assert_allclose(c, c[[0, 0, 0]], rtol=1e-7)
+        else:
+            different += np.ptp(c[:, 0]) > 1e-3 * c[0, 0]
+    assert different > 100
+
+
+def test_no_impact_with_energetic_restitution_adds_energy_and_some_of_newtons_do(rng):
+    gained = {NEWTON: 0.0, ENERGETIC: 0.0}
+    for N, T, W, v, mu, epsilon in inside(rng, 2000):
+        for law in gained:
+            c = along_normal_impulse(N, T, W, v, mu, epsilon, law)
+            after = v + W * (N * c[0] + T * c[1])
+            gained[law] = max(gained[law], np.sum((after**2 - v**2) / W) / np.sum(v**2 / W))
+    assert gained[ENERGETIC] < 1e-12
+    assert gained[NEWTON] > 0.01
+
+
+@pytest.mark.parametrize("law", range(3))
+def test_velocities_after_an_impact_are_continuous(law, rng):
+    """A millionth of all that an impact depends on moves its impulses by no more than a thousandth."""
+    for N, T, W, v, mu, epsilon in inside(rng, 500):
+        if N @ v > -0.05:
+            continue
+        step = 1e-6 * rng.normal(size=5)
+        near = (v + step[:3], max(mu + step[3], 0.0), min(max(epsilon + step[4], 0.0), 1.0))
+        here, there = (np.array(along_normal_impulse(N, T, W, *at, law)) for at in ((v, mu, epsilon), near))
+        assert np.abs(there - here).max() < 1e-3

@@ -23,7 +23,7 @@ whose right-hand side is not 0: with one of them m and J are determined separate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -51,12 +51,14 @@ from ...estimate.motions import (
     Impact,
     Impacts,
     SensorFit,
+    likely_law,
     motions_of,
 )
 from ...exceptions import InvalidSignals, NotIdentifiable
 from ...models.planar.body import GRAVITY, Wall, contacts_at
 from ...models.planar.drop import Drop
 from ...models.planar.events import SLOW, ImpactEvents
+from ...models.planar.impulses import RESTITUTIONS
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .effects import SimulatedFrames, ThrowUncertainty
@@ -76,9 +78,11 @@ from .shooting import (
     INERTIA,
     MASS,
     MAX_FRICTION,
+    MIXTURE_SAMPLES,
     PRIOR_STD,
     RESTITUTION,
     STATIONARY,
+    WIDENING,
     MixturePosterior,
     Shooting,
     ShootingFit,
@@ -158,6 +162,7 @@ class DropFit(ShootingFit):
         friction_bound: lower bound of mu, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force determines it.
         shooting: residuals, with the noise that was estimated.
+        likelihoods: log-likelihood of the frames under each law of restitution, at its best motion.
     """
 
     drop: Drop
@@ -169,6 +174,7 @@ class DropFit(ShootingFit):
     friction_bound: float | None
     mass_identifiable: bool
     shooting: Shooting
+    likelihoods: Mapping[str, float]
 
     @property
     def inertia_to_mass(self) -> float:
@@ -251,11 +257,12 @@ class DropFit(ShootingFit):
                     self.shooting.drag,
                     self.friction,
                     self.shooting.mass_of(self.theta),
-                    self.shooting.opposes_slip_before,
+                    self.shooting.law,
                 ),
             ),
             (self.friction, np.nan) if self.friction_bound is None else (np.nan, self.friction_bound),
             {drop.name: (times, impulse_unit(self.mass)[0] * energy)},
+            self.likelihoods,
             Provenance(
                 warnings=tuple(f"Do not trust this yet: {finding.message}." for finding in self.findings),
                 notes=tuple(self._notes(consistency(self.impacts, normals, tangents, self._pushes()))),
@@ -382,6 +389,8 @@ class DropFit(ShootingFit):
         else:
             least, most = np.maximum(self.posterior.interval(FRICTION), 0.0)
             notes.append(f"Friction is {self.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
+        if len(self.likelihoods) > 1:
+            notes.append(_law_note(self.likelihoods, self.law))
         if self.mass_identifiable and self.mass is not None:
             half = np.exp(NORMAL_95 * np.sqrt(self.posterior.covariance[MASS, MASS]))
             notes.append(
@@ -409,7 +418,7 @@ class DropSimulation(SolvedMotion):
         noise: (3,) standard deviations of the tracker [m], [m], [rad]. drag: linear and angular [1/s].
         friction: of the simulation, also where its value is not identifiable.
         mass: of the simulation [kg]; None where no force acts and none is given.
-        opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
+        law: of impacts, as in `PlanarBody`.
     """
 
     key = "simulation"
@@ -418,7 +427,7 @@ class DropSimulation(SolvedMotion):
     drag: tuple[float, float]
     friction: float
     mass: float | None
-    opposes_slip_before: bool = False
+    law: str = "complementarity"
 
     def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
         """theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its
@@ -428,7 +437,7 @@ class DropSimulation(SolvedMotion):
         """
         drop, path = moving(problem.drops[0]), motions_of(estimate)[0].path
         known = problem.shape, problem.walls, self.drag, drop.forces, problem.mass
-        shooting = Shooting(drop.times, drop.poses, self.noise, *known, self.opposes_slip_before)
+        shooting = Shooting(drop.times, drop.poses, self.noise, *known, self.law)
         values = {
             name: float(value)
             for name, value, known in zip(estimate.names, estimate.values, estimate.identifiable, strict=True)
@@ -452,6 +461,10 @@ class DropSimulation(SolvedMotion):
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
+AUTO = "auto"
+"""The law of restitution under which the frames are likeliest."""
+LAW_STARTS = 2
+"""Number of samples that start a fit under each law of impact, beside the deepest minimum."""
 STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
 """J/m in squares of the size, and mu, of each search; the next one follows only if the ones before do not explain the
 frames."""
@@ -478,6 +491,7 @@ def fitted_drop(
     noise: Sequence[float] | Vector | None = None,
     drag: tuple[float, float] = (0.0, 0.0),
     seed: int = 0,
+    restitution: str = AUTO,
     *,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
@@ -487,7 +501,7 @@ def fitted_drop(
     Args:
         drop: frames, poses of the center of mass. shape, walls: outline of the body, and walls that it may strike.
         mass: [kg], if it is known; without known forces it acts in no way.
-        noise, drag, seed: as in `ImpactIdentification`.
+        noise, drag, seed, restitution: as in `ImpactIdentification`.
 
     Raises:
         InvalidSignals: if there are too few frames.
@@ -500,11 +514,12 @@ def fitted_drop(
     times, poses, forces = drop.times, drop.poses, drop.forces
     given = noise is not None
     noise = np.asarray(drop.noise if noise is None else noise, dtype=float)
-    shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass)
+    laws = [law for name in RESTITUTIONS if restitution in (AUTO, name) for law in RESTITUTIONS[name]]
+    shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass, laws[0])
     rng = np.random.default_rng(seed)
     limit = float(stats.chi2.ppf(1 - SIGNIFICANCE, shooting.degrees))
     limit *= 1.0 if given else UNKNOWN_NOISE_FACTOR
-    fits = _first_fits(drop.name, shooting, limit, rng, progress, stop)
+    fits = _first_fits(drop.name, shooting, laws, limit, rng, progress, stop)
     fits = further_minima(shooting, fits, rng, stop)
     for _ in range(NOISE_UPDATES if not given else 0):
         if stop_requested(stop):
@@ -516,19 +531,22 @@ def fitted_drop(
         noise, shooting = after, replace(shooting, noise=after)
         if change > NOISE_CHANGE:
             fits = shooting.under_law_of(fits[0]).search(fits[0].theta, limit, rng, stop)
-            fits = under_both_laws(shooting, fits)
+            fits = under_other_laws(shooting, fits, laws)
             fits = further_minima(shooting, fits, rng, stop)
         else:
             minima = (shooting.under_law_of(minimum).fit(minimum.theta) for minimum in fits)
             fits = shooting.distinct(list(minima))
         if change < 1.02:
             break
-    return _result(drop, shooting, fits, given, stop_requested(stop))
+    report(progress, "laws of impact", detail=drop.name)
+    fits, likelihoods = compared_laws(shooting, fits, laws, rng, stop)
+    return _result(drop, shooting, fits, likelihoods, given, stop_requested(stop))
 
 
 def _first_fits(
     name: str,
     shooting: Shooting,
+    laws: Sequence[str],
     limit: float,
     rng: np.random.Generator,
     progress: ProgressCallback | None,
@@ -538,34 +556,76 @@ def _first_fits(
     _, (pose, velocity), middle = first_flight(shooting.times, shooting.poses, shooting.noise)
     early = shooting.times[0] - middle
     fits: list[ShootingFit] = []
-    laws = shooting, replace(shooting, opposes_slip_before=True)
+    # motions under the other laws are found from those under these two
+    searched = dict.fromkeys((laws[0], laws[-1]))
     state = pose + early * velocity + 0.5 * early**2 * FALL, velocity + early * FALL
     mass = lifted_mass(shooting.forces, shooting.shape) if shooting.forces is not None else None
     for inertia, friction in STARTS:
         report(progress, "shooting", detail=name)
         known = inertia * shooting.shape.size**2, friction, START_RESTITUTION, mass
-        for law in laws:
-            fits = shooting.distinct([*fits, *law.search(shooting.theta(state, *known), limit, rng, stop)])
+        for law in searched:
+            found = replace(shooting, law=law).search(shooting.theta(state, *known), limit, rng, stop)
+            fits = under_other_laws(shooting, shooting.distinct([*fits, *found]), laws)
             if fits[0].chi_square <= limit or stop_requested(stop):
-                return under_both_laws(shooting, fits)
-    return under_both_laws(shooting, fits)
+                return fits
+    return fits
 
 
-def under_both_laws(shooting: Shooting, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
-    """The minima and those near them under the other law of friction in impacts, the deepest first."""
+def under_other_laws(
+    shooting: Shooting, fits: Sequence[ShootingFit], laws: Sequence[str]
+) -> list[ShootingFit]:
+    """The minima and those near them under the other laws of impact, the deepest first."""
     others = []
     for fit in fits:
-        law = replace(shooting, opposes_slip_before=not fit.opposes_slip_before)
-        # where slip does not reverse, both laws give the same motion
-        if np.abs(law.residuals(fit.theta) - shooting.under_law_of(fit).residuals(fit.theta)).max() > AGREES:
-            others += law.fits([fit.theta])
+        for law in laws:
+            if not _moves_alike(shooting, fit, law):
+                others += replace(shooting, law=law).fits([fit.theta])
     return shooting.distinct([*fits, *others])
+
+
+def _moves_alike(shooting: Shooting, fit: ShootingFit, law: str) -> bool:
+    """Whether a law of impact gives the motion of a fit, as where slip neither stops nor reverses within an impact."""
+    change = replace(shooting, law=law).residuals(fit.theta) - shooting.under_law_of(fit).residuals(fit.theta)
+    return fit.law == law or bool(np.abs(change).max() < AGREES)
+
+
+def compared_laws(
+    shooting: Shooting,
+    fits: Sequence[ShootingFit],
+    laws: Sequence[str],
+    rng: np.random.Generator,
+    stop: Stop | None = None,
+) -> tuple[list[ShootingFit], dict[str, float]]:
+    """The minima with those of each law of impact, the deepest first; and log-likelihoods of the laws of restitution.
+
+    Each law is fitted from the deepest minimum and from the best of widened samples of the posterior.
+    """
+    posterior, found = MixturePosterior.of(shooting, fits), list(fits)
+    least = {fit.law: fit.chi_square for fit in reversed(fits)}
+    for law in laws:
+        if _moves_alike(shooting, fits[0], law):
+            least[law] = fits[0].chi_square
+        elif not stop_requested(stop):
+            under = replace(shooting, law=law)
+            points = np.clip(posterior.samples(MIXTURE_SAMPLES, WIDENING, rng), *shooting.bounds())
+            best = points[np.argsort(under.sums_of_squares(points))[:LAW_STARTS]]
+            own = under.fits([fits[0].theta, *best])
+            found += own
+            least[law] = min(least.get(law, np.inf), *(fit.chi_square for fit in own))
+    density = len(shooting.times) * float(np.sum(np.log(np.sqrt(2 * np.pi) * shooting.noise)))
+    likelihoods = {
+        name: -0.5 * min(least[law] for law in its if law in least) - density
+        for name, its in RESTITUTIONS.items()
+        if any(law in least for law in its)
+    }
+    return shooting.distinct(found), likelihoods
 
 
 def _result(
     drop: Drop,
     shooting: Shooting,
     fits: Sequence[ShootingFit],
+    likelihoods: Mapping[str, float],
     noise_given: bool,
     interrupted: bool,
 ) -> DropFit:
@@ -587,7 +647,7 @@ def _result(
         chi_square=fit.chi_square,
         iterations=fit.iterations,
         status=Status.interrupted if interrupted else fit.status,
-        opposes_slip_before=fit.opposes_slip_before,
+        law=fit.law,
         findings=tuple(_distrust(drop, shooting, fit, noise_given)),
         predicted=predicted,
         velocities=velocities,
@@ -595,6 +655,7 @@ def _result(
         friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
         mass_identifiable=shooting.mass_is_estimated and bool(std[-1] < IDENTIFIABLE_STD),
         shooting=shooting,
+        likelihoods=likelihoods,
     )
 
 
@@ -627,6 +688,16 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
         frame = int(np.argmax(relative.max(axis=1)))
         message = f"the frame at {shooting.times[frame]:.4g} s is far from all others; exclude it if misread"
         yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
+
+
+def _law_note(likelihoods: Mapping[str, float], law: str) -> str:
+    """How far the frames decide between laws of restitution."""
+    best, *others = sorted(likelihoods, key=likelihoods.__getitem__, reverse=True)
+    gains = ", ".join(f"e^{likelihoods[best] - likelihoods[name]:.3g} times ({name})" for name in others)
+    friction = f"; friction acts by the law {law}" if law not in likelihoods else ""
+    if likely_law(likelihoods) is None:
+        return f"The laws of restitution explain the frames alike: {best} is likelier by {gains}{friction}."
+    return f"The law of restitution is {best}: the frames are likelier by {gains}{friction}."
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:

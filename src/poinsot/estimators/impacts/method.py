@@ -16,10 +16,11 @@ from ...arrays import Vector
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known, listing
+from ...models.planar.impulses import RESTITUTIONS
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .collisions import OF_FLIGHTS, SHARED
-from .drop import DropFit, fitted_drop
+from .drop import AUTO, DropFit, fitted_drop
 from .flights import segmented
 from .pooled import PooledFit, agreement, fitted_pool
 from .problem import ImpactsProblem
@@ -35,9 +36,11 @@ class ImpactIdentification(Method):
         seed: seed of the starting points of a single drop, and of the random halves of several.
         held: known parameters of several drops by name (`collisions.SHARED`) [SI].
         rounds: largest number of updates of the tolerances of several drops.
+        restitution: law of restitution of a single drop: `newton`, `poisson`, `energetic`, or `auto` for the one under
+            which the frames are likeliest (`models.planar.impulses`).
 
     Raises:
-        InvalidMethod: if the noise is not three numbers above 0, or a name of `held` is not one of them.
+        InvalidMethod: if the noise is not three numbers above 0, or a name of `held` or `restitution` is not known.
     """
 
     noise: Sequence[float] | Vector | None = None
@@ -45,12 +48,15 @@ class ImpactIdentification(Method):
     seed: int = 0
     held: Mapping[str, float] = field(default_factory=dict)
     rounds: int = 80
+    restitution: str = AUTO
 
     name = "impacts"
 
     def __post_init__(self) -> None:
         if self.noise is not None and not (len(self.noise) == 3 and min(self.noise) > 0):
             raise InvalidMethod("the noise of a tracker is three numbers above 0: of x, y and the angle")
+        laws = AUTO, *RESTITUTIONS
+        check_known(self.restitution, laws, "no law of restitution", "a law is one of", InvalidMethod)
         for name in self.held:
             check_known(name, SHARED, "cannot hold", "what may be held is", InvalidMethod, len(SHARED))
 
@@ -85,7 +91,7 @@ class ImpactIdentification(Method):
         """The minimum of the problem; errors as `solve`."""
         drops, shape, walls, held = problem.drops, problem.shape, problem.walls, dict(self.held)
         several = len(drops) > 1
-        for key, idle in (("noise", None), ("drag", (0.0, 0.0))):
+        for key, idle in (("noise", None), ("drag", (0.0, 0.0)), ("restitution", AUTO)):
             if several and getattr(self, key) != idle:
                 raise InvalidMethod(
                     f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
@@ -96,7 +102,7 @@ class ImpactIdentification(Method):
                     "[held] is for several drops, whose geometry is estimated, but there is one: delete "
                     f"{listing(held)}"
                 )
-            simulated = self.noise, self.drag, self.seed
+            simulated = self.noise, self.drag, self.seed, self.restitution
             return fitted_drop(drops[0], shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
         if len(walls) > 1:
             raise InvalidMethod(

@@ -497,6 +497,7 @@ class PooledFit:
             ),
             (self.friction.median, np.nan) if self.friction else (np.nan, self.friction_bound),
             {},
+            {},
             Provenance(
                 warnings=() if self.status.converged else (warning,), notes=tuple(self._notes(mass, agreed))
             ),

@@ -47,12 +47,13 @@ def predict_throw(
     walls: Sequence[Wall],
     values: Mapping[str, tuple[float, float]],
     noise: Vector,
+    law: str = "complementarity",
 ) -> PredictedThrow:
     """The motion at rising times (T,) [s], from the first flight of a drop.
 
     Args:
         values: `J/m` [m^2], `friction` and `restitution` with their standard deviations.
-        noise: (3,) standard deviations of a frame [m], [m], [rad].
+        noise: (3,) standard deviations of a frame [m], [m], [rad]. law: of impacts, as in `PlanarBody`.
     """
     count, state, middle = first_flight(drop.times, drop.poses, noise)
     s = drop.times[:count] - middle
@@ -65,7 +66,7 @@ def predict_throw(
         """Poses (T, 3) with errors of pose, velocity and parameters, in standard deviations."""
         J, friction, restitution = center + std * chance[2]
         bounce = float(np.clip(restitution, 0, 1))
-        body = PlanarBody(shape, 1.0, max(J, 0.1 * center[0]), max(friction, 0.0), bounce)
+        body = PlanarBody(shape, 1.0, max(J, 0.1 * center[0]), max(friction, 0.0), bounce, law=law)
         q, v = state + state_std * chance[:2]
         return np.vstack([q + v * early + 0.5 * FALL * early**2, moved(body, walls, q, v, clock)[0][1:]])
 

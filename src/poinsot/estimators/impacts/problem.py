@@ -115,6 +115,7 @@ def impacts_estimate(
     extras: Sequence[Extra],
     friction: tuple[float, float],
     energy: Mapping[str, tuple[Vector, Vector]],
+    laws: Mapping[str, float],
     provenance: Provenance,
     **rest: Any,
 ) -> Estimate:
@@ -125,10 +126,11 @@ def impacts_estimate(
         examined: fields of `diagnosis.throws.ThrownBody` that only the method knows.
         friction: mu and NaN, or NaN and its lower bound where it is not identifiable.
         energy: of recordings: times [s], and energies [J], or [J/kg] without a known mass.
+        laws: log-likelihood of each law of restitution.
         rest: further fields of the estimate.
     """
     condition, scaled = condition_numbers(normal)
-    scene = Scene(problem.shape.outline(), wall_array(problem.walls), *friction, energy)
+    scene = Scene(problem.shape.outline(), wall_array(problem.walls), *friction, energy, laws)
     return Estimate(
         method="",
         robot=problem.name,

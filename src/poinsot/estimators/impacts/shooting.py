@@ -111,7 +111,7 @@ class ShootingFit:
     Args:
         theta: (p,) see `NAMES`. chi_square: of the frames. predicted: (frames, 3) poses.
         status: `solved` at a stationary point, smooth or at a kink; `stalled`, `step_limit` otherwise.
-        iterations: accepted steps. opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
+        iterations: accepted steps. law: of impacts, as in `PlanarBody`.
     """
 
     theta: Vector
@@ -119,7 +119,7 @@ class ShootingFit:
     predicted: Float[np.ndarray, "N 3"]
     status: Status
     iterations: int
-    opposes_slip_before: bool
+    law: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Shooting:
         shape, walls: outline of the body, and walls that it may strike. drag: linear and angular [1/s].
         forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
         mass: [kg]; None: estimated if there are forces, else it acts in no way.
-        opposes_slip_before: the law of friction in impacts, as in `PlanarBody`.
+        law: of impacts, as in `PlanarBody`.
     """
 
     times: Vector
@@ -142,17 +142,15 @@ class Shooting:
     drag: tuple[float, float] = (0.0, 0.0)
     forces: Float[np.ndarray, "K 3"] | None = None
     mass: float | None = None
-    opposes_slip_before: bool = False
+    law: str = "complementarity"
 
     def __post_init__(self) -> None:
         for name in ("times", "poses", "noise"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
 
     def under_law_of(self, fit: ShootingFit) -> Shooting:
-        """The same frames, with the law of friction of a fit."""
-        if fit.opposes_slip_before == self.opposes_slip_before:
-            return self
-        return replace(self, opposes_slip_before=fit.opposes_slip_before)
+        """The same frames, with the law of impact of a fit."""
+        return self if fit.law == self.law else replace(self, law=fit.law)
 
     @property
     def mass_is_estimated(self) -> bool:
@@ -171,7 +169,7 @@ class Shooting:
     @cached_property
     def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
         """Arguments of compiled functions: the body with mass and inertia 1, its mass, times, poses, noise."""
-        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag, self.opposes_slip_before)
+        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag, self.law)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
         return world, mass, self.times, self.poses, self.noise
@@ -197,7 +195,7 @@ class Shooting:
             float(theta[FRICTION]),
             float(theta[RESTITUTION]),
             self.drag,
-            self.opposes_slip_before,
+            self.law,
         )
 
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
@@ -304,7 +302,7 @@ class Shooting:
             solution = FINE.minimize(point)
             at, status, iterations = solution.at, solution.status, iterations + solution.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
-        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations, self.opposes_slip_before)
+        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations, self.law)
 
     def descent(
         self, theta: Vector, frames: int | None = None, held: int | None = None
@@ -448,7 +446,7 @@ def _residuals(simulation, theta, e):
         theta[FRICTION],
         theta[RESTITUTION],
         accelerations,
-        unit.opposes_slip_before,
+        unit.law,
     )
     follow(world, times[: len(e)], e, v, log, which)
     e[:] = (e - poses[: len(e)]) / noise

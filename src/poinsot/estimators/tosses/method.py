@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from ...diagnosis.tosses import diagnose_tosses
 from ...estimate import Estimate, Provenance, Status, condition_numbers, extras_of
 from ...estimate.extras import Extra
 from ...estimate.fit import fit_of
-from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit, path_of
+from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit, likely_law, path_of
 from ...exceptions import InvalidMethod, check_known
 from ...models.rotations import to_quaternion
 from ...models.spatial.impacts import LAWS
@@ -30,8 +30,6 @@ from .problem import AXES, BODY, TossesProblem
 PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 """Order of the inertia's entries."""
 STEP = 1e-6
-DECISIVE = 3.0
-"""Least lead of the log-likelihood of a law over the others for it to be named."""
 SPIN = tuple(f"jump of spin {axis}" for axis in AXES)
 
 
@@ -41,17 +39,22 @@ class TossScene(Brief, Extra):
 
     Args:
         corners: (C, 3) of the body, before rounding [m]. point, normal: (3,) of the plane.
-        restitution_law: of `LAWS`; None: no law is e^3 likelier than the others. restitution_laws: log likelihoods.
+        restitution_laws: law of restitution -> log-likelihood of the frames under it.
     """
 
     key: ClassVar[str] = "scene"
+    json_keys: ClassVar = {"restitution_law": "restitution_law"}
 
     corners: Matrix
     point: Vector
     normal: Vector
     friction: float
-    restitution_law: str | None
-    restitution_laws: dict[str, float]
+    restitution_laws: Mapping[str, float]
+
+    @property
+    def restitution_law(self) -> str | None:
+        """The law that is likelier than each other one by e^3; None where none is."""
+        return likely_law(self.restitution_laws)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
     condition, scaled = condition_numbers(normal)
     counted = len(fit.counted)
     skipped = [impact.why for state in fit.best.states for impact in state.impacts if impact.why]
-    law = _named_law(fit)
+    law = likely_law({name: each.log_likelihood for name, each in fit.laws.items()})
     notes = [
         f"{counted} impacts of {len({state.toss.name for state, _ in fit.counted})} tosses are used; "
         f"{len(skipped)} do not count" + _counts(skipped) + ".",
@@ -125,7 +128,7 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
         problem=problem,
         examiner=partial(diagnose_tosses, surveyed=surveyed(problem), several=len(problem.tosses) > 1),
         extras=extras_of(
-            EstimatedMotions(_motions(fit)), Impacts(_impacts(problem, fit)), _scene(problem, fit, law)
+            EstimatedMotions(_motions(fit)), Impacts(_impacts(problem, fit)), _scene(fit)
         ),
         provenance=Provenance(
             warnings=(*problem.warnings, *(() if fit.best.settled else ("Tolerances still changed; intervals may be off.",))),
@@ -143,11 +146,6 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
 def _counts(reasons: Sequence[str]) -> str:
     listed = ", ".join(f"{reasons.count(why)} ({why})" for why in dict.fromkeys(reasons))
     return f": {listed}" if listed else ""
-
-
-def _named_law(fit: TossesFit) -> str | None:
-    likely = sorted((law.log_likelihood for law in fit.laws.values()), reverse=True)
-    return fit.law if len(likely) > 1 and likely[0] - likely[1] > DECISIVE else None
 
 
 def _parameters(problem: TossesProblem, fit: TossesFit) -> tuple[list[tuple[str, str, str, float, bool]], Matrix]:
@@ -222,9 +220,9 @@ def _motions(fit: TossesFit) -> list[EstimatedMotion]:
     return motions
 
 
-def _scene(problem: TossesProblem, fit: TossesFit, law: str | None) -> TossScene:
+def _scene(fit: TossesFit) -> TossScene:
     point = fit.geometry.plane[0] + fit.theta[HEIGHT] * fit.normal
     likelihoods = {name: each.log_likelihood for name, each in fit.laws.items()}
     return TossScene(
-        fit.geometry.corners, point, fit.normal, float(fit.theta[FRICTION]), law, likelihoods
+        fit.geometry.corners, point, fit.normal, float(fit.theta[FRICTION]), likelihoods
     )

@@ -29,9 +29,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Float, Vector
-from ...exceptions import InvalidModel
+from ...exceptions import InvalidModel, check_known
 from ...kernels import njit
 from ..gravity import STANDARD_GRAVITY
+from .impulses import LAWS
 from .shapes import Shape, support_of
 
 
@@ -132,7 +133,7 @@ class World(NamedTuple):
     Args:
         parts, harmonics, walls: as in `body`.
         W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) drag of each coordinate [1/s].
-        friction, restitution: mu and epsilon. opposes_slip_before: as in `PlanarBody`.
+        friction, restitution: mu and epsilon. law: number of the law of impact in `impulses.LAWS`.
         pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
     """
 
@@ -144,7 +145,7 @@ class World(NamedTuple):
     friction: float
     restitution: float
     pushes: np.ndarray
-    opposes_slip_before: bool
+    law: int
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ class PlanarBody:
         shape: outline about the center of mass. mass: [kg]. inertia: about the center of mass [kg m^2].
         friction: mu at every wall. restitution: epsilon, from 0 to 1.
         drag: of the velocity and of the spin, an acceleration -k v each [1/s].
-        opposes_slip_before: whether friction opposes the slip before an impact, not the slip after it (`impulses`).
+        law: of impacts of one contact, one of `impulses.LAWS`; several contacts that close together, and contacts that
+            stay closed, obey `complementarity`.
 
     Raises InvalidModel if a number is out of its range.
     """
@@ -166,9 +168,10 @@ class PlanarBody:
     friction: float
     restitution: float = 0.0
     drag: tuple[float, float] = (0.0, 0.0)
-    opposes_slip_before: bool = False
+    law: str = "complementarity"
 
     def __post_init__(self) -> None:
+        check_known(self.law, LAWS, "no law of impact", "a law is one of", InvalidModel, len(LAWS))
         for name, value in (("mass", self.mass), ("inertia", self.inertia)):
             if not 0 < value < np.inf:
                 raise InvalidModel(f"the {name} of a body must be above 0, not {value:g}")
@@ -193,5 +196,5 @@ class PlanarBody:
             float(self.friction),
             float(self.restitution),
             np.ascontiguousarray(forces / self.inertias),
-            self.opposes_slip_before,
+            LAWS.index(self.law),
         )

@@ -5,7 +5,7 @@ A flight under gravity, constant forces and linear drag k has a closed form. Wit
     v(s) = v + (a - k v) E,   q(s) = q + s v + (a - k v) F,    E = (1 - e^(-k s)) / k,   F = (s - E) / k
 
 (E = s and F = s^2 / 2 for k = 0). Where a gap closes within a step, its root is found, the closed contacts receive
-their impulses there (`impulses`, restitution), and the flight continues. Poses are then smooth functions of the initial
+their impulses there (`impulses`), and the flight continues. Poses are then smooth functions of the initial
 state and the parameters as long as the sequence of events is the same; fixed steps would add a jitter of h v to them.
 `estimators.impacts.shooting` differentiates them.
 
@@ -25,7 +25,7 @@ import numpy as np
 from ...arrays import Float, Int, Vector
 from ...kernels import njit
 from .body import GRAVITY, PlanarBody, Wall, World, contacts
-from .impulses import apply_impulses, opposing_slip_before
+from .impulses import ENERGETIC, SLIP_BEFORE, along_normal_impulse, apply_impulses, opposing_slip_before
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
@@ -345,9 +345,12 @@ def _strike(world: World, now: _Now) -> tuple[int, bool]:
     now.v_next[:] = now.v
     closed = now.closed[:count]
     apply_impulses(now.N, now.T, closed, world.W, now.v_next, now.b, world.friction, now.c)
-    if world.opposes_slip_before and count == 1 and not slow:
+    if (world.law <= ENERGETIC or world.law == SLIP_BEFORE) and count == 1 and not slow:
         N, T, W, c = now.N[closed[0]], now.T[closed[0]], world.W, now.c[0]
-        c[0], c[1] = opposing_slip_before(N, T, W, now.v, c[0], c[1], world.friction)
+        if world.law == SLIP_BEFORE:
+            c[0], c[1] = opposing_slip_before(N, T, W, now.v, c[0], c[1], world.friction)
+        else:
+            c[0], c[1] = along_normal_impulse(N, T, W, now.v, world.friction, world.restitution, world.law)
         for k in range(3):
             now.v_next[k] = now.v[k] + W[k] * (N[k] * c[0] + T[k] * c[1])
     for j in range(count):

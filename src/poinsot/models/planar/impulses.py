@@ -34,6 +34,21 @@ and towards the end of that range, where friction is so steep on so long a lever
 This friction opposes the slip after an impact. The law of Whittaker (1904) lets it oppose the slip before the impact
 (`opposing_slip_before`; Stronge, Impact Mechanics, 2000). Both differ only where an impact reverses the slip.
 
+**The impact inside the impact** (`along_normal_impulse`; Routh 1905; Stronge 2000). The normal impulse p is the time of
+an impact, and friction opposes the slip at each p. With u_n, u_t the velocity of the contact point and k = dc_t / dp,
+
+    du_n / dp = a_nn + k a_nt        du_t / dp = a_nt + k a_tt        k = -mu sign(u_t) while it slips
+
+Where the slip stops, the contact sticks with k = -a_nt / a_tt if that is within the cone, and otherwise slips the other
+way. Compression ends at u_n = 0; in a jam u_n falls first, until the slip has stopped. Restitution ends
+
+    newton       at u_n = -epsilon u_n(0)
+    poisson      at p = (1 + epsilon) p_c, with p_c the impulse of compression
+    energetic    where the normal work since compression is epsilon^2 times that of compression (Stronge)
+
+The three agree where the slip neither stops nor reverses within an impact. The velocity after an impact is a continuous
+function of that before it, of the inertia, mu and epsilon, and smooth as long as the stages are the same.
+
 `lemke` is Lemke's method of `models.maximal.lcp`, which goes through JAX and can be differentiated, compiled for a
 handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand
 problems with a singular H. Then it is repeated on another path, with z_0 in other proportions d, w = H z + d z_0 + q.
@@ -45,6 +60,14 @@ import numpy as np
 
 from ...kernels import njit
 
+NEWTON, POISSON, ENERGETIC, COMPLEMENTARITY, SLIP_BEFORE = range(5)
+LAWS = ("newton", "poisson", "energetic", "complementarity", "slip-before")
+"""Laws of impact. The first three follow the normal impulse; the last two have Newton's restitution and one
+direction of friction for the whole impact: against the slip after it, or before it."""
+RESTITUTIONS = {"newton": (LAWS[0], *LAWS[3:]), "poisson": (LAWS[1],), "energetic": (LAWS[2],)}
+"""The laws of impact of each law of restitution."""
+STAGES = 8
+"""More than an impact can have: slip, stick or reversed slip, each during compression and restitution."""
 PIVOT = 1e-10
 """Least pivot; rows are scaled to entries near 1."""
 TIE = 1e-9
@@ -200,6 +223,49 @@ def opposing_slip_before(
     change = a_nn * c_n + a_nt * c_t
     along = a_nn - np.sign(slip) * mu * a_nt
     return (change / along, -np.sign(slip) * mu * change / along) if along > 0 else (c_n, c_t)
+
+
+@njit(cache=True)
+def along_normal_impulse(
+    N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, mu: float, epsilon: float, law: int
+) -> tuple[float, float]:
+    """(c_n, c_t) of a contact that closes, friction opposing the slip at each instant of the impact.
+
+    Args:
+        v: (3,) velocity before, with N^T v < 0. law: `NEWTON`, `POISSON` or `ENERGETIC`.
+    """
+    a_nn = W[0] * N[0] * N[0] + W[1] * N[1] * N[1] + W[2] * N[2] * N[2]
+    a_nt = W[0] * N[0] * T[0] + W[1] * N[1] * T[1] + W[2] * N[2] * T[2]
+    a_tt = W[0] * T[0] * T[0] + W[1] * T[1] * T[1] + W[2] * T[2] * T[2]
+    u_n = N[0] * v[0] + N[1] * v[1] + N[2] * v[2]
+    u_t = T[0] * v[0] + T[1] * v[1] + T[2] * v[2]
+    first, c_n, c_t, work, compressed, end, compressing = u_n, 0.0, 0.0, 0.0, 0.0, 0.0, True
+    for _ in range(STAGES):
+        slips = u_t != 0.0
+        sticks = not slips and abs(a_nt) <= mu * a_tt
+        k = -a_nt / a_tt if sticks else -mu * np.sign(u_t if slips else a_nt)
+        # exactly 0 where it sticks: rounding must not let it slip
+        rise, along = a_nn + k * a_nt, 0.0 if sticks else a_nt + k * a_tt
+        stop = -u_t / along if slips and along * u_t < 0.0 else np.inf
+        if compressing:
+            left = -u_n / rise if rise > 0.0 else np.inf
+        elif law == NEWTON:
+            left = (-epsilon * first - u_n) / rise
+        elif law == POISSON:
+            left = end - c_n
+        else:
+            missing = max((1.0 - epsilon * epsilon) * compressed - work, 0.0)
+            left = (np.sqrt(u_n * u_n + 2.0 * rise * missing) - u_n) / rise
+        step = max(min(left, stop), 0.0)
+        work += (u_n + 0.5 * rise * step) * step
+        c_n, c_t = c_n + step, c_t + k * step
+        u_n, u_t = u_n + rise * step, 0.0 if stop <= left else u_t + along * step
+        if stop <= left:
+            continue
+        if not compressing:
+            break
+        u_n, compressed, end, compressing = 0.0, work, (1.0 + epsilon) * c_n, False
+    return c_n, c_t
 
 
 @njit(cache=True)

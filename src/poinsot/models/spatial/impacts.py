@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import njit
+from ..planar.impulses import ENERGETIC, NEWTON, POISSON, RESTITUTIONS
 from .flights import cross3
 
-LAWS = ("newton", "poisson", "energetic")
-NEWTON, POISSON, ENERGETIC = range(3)
+LAWS = tuple(RESTITUTIONS)
 SLIP = 1e-3
 """eps: slip below which friction falls [m/s]."""
 SLIDES = 0.1

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -37,12 +37,14 @@ class ImpactsMethod(MotionMethod):
 
     `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
     `steps`: without effect, for files of earlier versions. `seed`: seed of the random starts of the search.
+    `restitution`: law of restitution.
     """
 
     noise: TrackerNoiseSettings | None = None
     drag: Annotated[list[NotNegative], Field(min_length=2, max_length=2)] = [0.0, 0.0]
     steps: int | None = Field(None, ge=1)
     seed: int = Field(0, ge=0)
+    restitution: Literal["auto", "newton", "poisson", "energetic"] = "auto"
 
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem | TossesProblem:
         from ...estimators.impacts.problem import ImpactsProblem
@@ -91,10 +93,11 @@ class ImpactsMethod(MotionMethod):
             values["friction"] = scene["least_friction"], 0.0
             notes.append(f"The lower bound {scene['least_friction']:.3g} of friction was used as its value.")
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
-        noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
+        simulation = job.result.get("simulation", {})
+        noise, law = np.array(simulation.get("noise", drop.noise)), simulation.get("law", "complementarity")
         times = recording.time[recording.time >= drop.times[0]]
         walls = tuple(wall.value() for wall in job.project.settings.walls) or (floor(),)
-        motion = predict_throw(drop, times, body.outline(), walls, values, noise)
+        motion = predict_throw(drop, times, body.outline(), walls, values, noise, law)
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )
@@ -126,4 +129,6 @@ class ImpactsMethod(MotionMethod):
                 )
             return TossIdentification(self.restitution)
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
-        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.seed, settings.held)
+        return ImpactIdentification(
+            noise, (self.drag[0], self.drag[1]), self.seed, settings.held, restitution=self.restitution
+        )
