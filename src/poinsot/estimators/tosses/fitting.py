@@ -211,7 +211,7 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geome
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
     std[[GRAVITY_RATIO, FRICTION, RESTITUTION]] = known.gravity, 1.0, 1.0
     std[TILT_X : TILT_X + 2] = known.directions
-    geometry = Geometry(shape.points, shape.inwards, plane, np.array([0.0, 0.0, -STANDARD_GRAVITY]))
+    geometry = Geometry(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
     return theta, (theta.copy(), std), geometry
 
 

@@ -182,7 +182,7 @@ def _parameters(problem: TossesProblem, fit: TossesFit) -> tuple[list[tuple[str,
 def _impacts(problem: TossesProblem, fit: TossesFit) -> list[Impact]:
     """Impulses and restitution of the impacts that count."""
     factor, unit = impulse_unit(problem.mass)
-    impacts = []
+    impacts, J = [], inertia_of(fit.theta[:6])
     for state, impact in fit.counted:
         a, b = (state_at(f, impact.t, fit.geometry, fit.theta) for f in state.flights[impact.before :][:2])
         n, jump = fit.normal, b[1] - a[1]
@@ -191,8 +191,10 @@ def _impacts(problem: TossesProblem, fit: TossesFit) -> list[Impact]:
         along, approach = float(n @ jump), float(n @ before)
         side = float(np.linalg.norm(jump - along * n))
         bounce = -float(n @ after) / approach if approach < 0 else float("nan")
-        place = f"corner {impact.corner + 1}"
-        impacts.append(Impact(state.toss.name, impact.t, place, factor * along, factor * side, unit, bounce))
+        energy = [0.5 * float(v @ v + w @ J @ w) for _, v, _, w in (a, b)]
+        place, lost = f"corner {impact.corner + 1}", (problem.mass or 1.0) * (energy[0] - energy[1])
+        name, sizes = state.toss.name, (factor * along, factor * side)
+        impacts.append(Impact(name, impact.t, place, *sizes, unit, bounce, "", lost))
     return impacts
 
 
