@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What a laboratory says of the scene, and how well it knows it: standard deviations of gravity's ratio, of places [m]
-    and of directions [rad].
+    """How well a laboratory knows the scene: standard deviations of gravity's ratio, of places [m] and of directions
+    [rad].
     """
 
     gravity: float
@@ -62,7 +62,11 @@ class TossChecks:
         ratio = estimate["gravity_ratio"]
         message = f"In flight bodies accelerate by {ratio:.4g} times gravity."
         for cause, where, remedy in (
-            ("length-scale", "position", f"Write scale = {1 / ratio:.4g} in position, if the clock is right."),
+            (
+                "length-scale",
+                "position",
+                f"Write scale = {1 / ratio:.4g} in position, if the clock is right.",
+            ),
             ("clock-scale", "time", f"Multiply times by {np.sqrt(ratio):.4g}, if lengths are right."),
         ):
             yield OF_THROWS[cause].finding(Severity.error, message, remedy, where, off)
@@ -70,7 +74,12 @@ class TossChecks:
     def _geometry(self, estimate: Estimate, surveyed: Surveyed) -> Iterator[Finding]:
         for cause, names, std, what in (
             ("wall", ("floor_height",), surveyed.places, "The plane is {:+.3g} mm from where it is declared"),
-            ("wall", ("floor_tilt_1", "floor_tilt_2"), surveyed.directions, "The plane is tilted by {:+.3g} degrees"),
+            (
+                "wall",
+                ("floor_tilt_1", "floor_tilt_2"),
+                surveyed.directions,
+                "The plane is tilted by {:+.3g} degrees",
+            ),
         ):
             for name in names:
                 if off := self._contradicts(estimate, name, 0.0, std):
@@ -84,7 +93,9 @@ class TossChecks:
             yield Unchecked("prediction of tosses that were left out", "there is only one")
             return
         fitted, left_out = errors[:2]
-        message = f"Jumps of the spin in tosses that were left out are predicted with an error of {left_out:.3g} %."
+        message = (
+            f"Jumps of the spin in tosses that were left out are predicted with an error of {left_out:.3g} %."
+        )
         if left_out > self.much:
             yield OF_THROWS["held-out"].finding(Severity.error, message, evidence=left_out)
         elif left_out > max(self.floor, self.worse * fitted):

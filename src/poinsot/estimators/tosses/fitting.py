@@ -17,14 +17,12 @@ from ...arrays import Matrix, Vector
 from ...diagnosis.tosses import Surveyed
 from ...exceptions import NotIdentifiable
 from ...models.gravity import STANDARD_GRAVITY
-from ...models.spatial.impacts import LAWS, NEWTON
+from ...models.spatial.impacts import LAWS
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .flights import Flight, flights_of, tracker_noise
 from .kernels import (
     FRICTION,
     GRAVITY_RATIO,
-    HEIGHT,
-    POINT,
     RADIUS,
     RESTITUTION,
     SHIFT,
@@ -33,7 +31,18 @@ from .kernels import (
     inertia_of,
     plane_normal,
 )
-from .pool import GROUPS, OF_ROWS, Geometry, Impact, Linearized, Pool, TossState, first_states, minimized, state_at
+from .pool import (
+    GROUPS,
+    OF_ROWS,
+    Geometry,
+    Impact,
+    Linearized,
+    Pool,
+    TossState,
+    first_states,
+    minimized,
+    state_at,
+)
 from .problem import TossesProblem
 
 SURVEYED_M, SURVEYED_RAD = 5e-3, np.radians(1.0)
@@ -112,21 +121,26 @@ class TossesFit:
         return np.asarray(fit.theta + np.linalg.solve(H, fit.linear.b[toss]))
 
     def jumps(self) -> list[tuple[str, float, Vector, Vector, Vector]]:
-        """Of impacts that count: toss, time, jump of the spin (3,) from the flights on both sides, the one predicted from
-        the jump of the velocity by theta, and by theta of the other tosses [rad/s].
+        """Of impacts that count: toss, time, jump of the spin (3,) from the flights on both sides, and those predicted
+        from the jump of the velocity by theta, and by theta of the other tosses [rad/s].
         """
         fit = self.best
         # states that know nothing of the inertia: lever and law would make them explain their own jumps
         std = np.where(np.isin(np.arange(len(GROUPS)), (5, 6, 7)), 1e6, fit.pool.std)
         held = (fit.theta, np.full(S, 1e-12))
-        _, states, *_ = minimized(replace(fit.pool, std=std, prior=held, with_law=False), fit.theta, fit.states, 4)
+        _, states, *_ = minimized(
+            replace(fit.pool, std=std, prior=held, with_law=False), fit.theta, fit.states, 4
+        )
         rows = []
         for d, state in enumerate(states):
             others = self.without(d)
             for impact in state.impacts:
                 if impact.why:
                     continue
-                a, b = (state_at(f, impact.t, self.geometry, fit.theta) for f in state.flights[impact.before :][:2])
+                a, b = (
+                    state_at(f, impact.t, self.geometry, fit.theta)
+                    for f in state.flights[impact.before :][:2]
+                )
                 moment = a[2].T @ np.cross(self.lever(impact.corner, a[2]), b[1] - a[1])
                 own, of_others = (np.linalg.solve(inertia_of(x[:6]), moment) for x in (fit.theta, others))
                 rows.append((state.toss.name, impact.t, b[3] - a[3], own, of_others))
@@ -152,7 +166,11 @@ def inertia_chart(J: Matrix) -> Vector:
 
 
 def fitted(
-    problem: TossesProblem, restitution: str, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    problem: TossesProblem,
+    restitution: str,
+    *,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
 ) -> TossesFit:
     """The minimum of the problem with one law of `LAWS`, or with each ("auto").
 
@@ -162,7 +180,9 @@ def fitted(
     start, prior, geometry = _start(problem)
     noise = tracker_noise(problem.tosses)
     report(progress, f"{len(problem.tosses)} tosses: flights")
-    flights = [flights_of(toss, start, geometry.gravity, noise, problem.shape.size) for toss in problem.tosses]
+    flights = [
+        flights_of(toss, start, geometry.gravity, noise, problem.shape.size) for toss in problem.tosses
+    ]
     states = [state for state in first_states(problem.tosses, flights, geometry, start) if state.impacts]
     if not states:
         raise NotIdentifiable(
@@ -205,7 +225,12 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geome
     plane = np.array([np.asarray(problem.plane.point, dtype=float), n, first, np.cross(n, first)])
     theta = np.zeros(S)
     theta[:6] = inertia_chart(shape.uniform_inertia)
-    theta[GRAVITY_RATIO], theta[RADIUS], theta[FRICTION], theta[RESTITUTION] = 1.0, shape.corner_radius, 0.3, 0.5
+    theta[GRAVITY_RATIO], theta[RADIUS], theta[FRICTION], theta[RESTITUTION] = (
+        1.0,
+        shape.corner_radius,
+        0.3,
+        0.5,
+    )
     known = surveyed(problem)
     std = np.full(S, known.places)
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
@@ -232,7 +257,9 @@ def _settled(
         squares, rows, trace = linear.sums.T
         std = np.maximum(pool.std * np.sqrt(squares / np.maximum(rows - trace, 1.0)), LEAST)
         change = float(np.abs(np.log(std / pool.std)).max())
-        report(progress, f"tolerances, restitution by {name}", iteration=k, detail=f"change {100 * change:.2g} %")
+        report(
+            progress, f"tolerances, restitution by {name}", iteration=k, detail=f"change {100 * change:.2g} %"
+        )
         settled = change < SETTLED and (not screen or k > SCREENINGS)
         if settled or stop_requested(stop):
             break
@@ -265,7 +292,7 @@ def _screen(pool: Pool, theta: Vector, states: Sequence[TossState], first: bool)
 
 
 def _second(pool: Pool, theta: Vector, state: TossState, impact: Impact) -> float:
-    """Height of the second lowest corner above the lowest, when it strikes [m]; and the corner is brought up to date."""
+    """Height of the second lowest corner above the lowest when it strikes [m]; the corner is brought up to date."""
     flight: Flight = state.flights[impact.before]
     p, _, R, _ = state_at(flight, impact.t, pool.geometry, theta)
     order, gaps = pool.geometry.lowest(theta, p, R)

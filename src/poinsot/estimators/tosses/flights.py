@@ -15,7 +15,8 @@ from ...arrays import Brief, Float, Vector
 from ...exceptions import InvalidRecording
 from ...models.planar.drop import noise_of_thirds
 from ...models.rotations import log
-from .kernels import S, flight_derivatives, flight_residuals, turned
+from ...models.spatial.flights import turned
+from .kernels import flight_derivatives, flight_residuals
 
 FEWEST = 4
 """Least number of frames of a flight."""
@@ -43,7 +44,9 @@ class Toss(Brief):
 
     def __post_init__(self) -> None:
         if len(self.times) < FEWEST:
-            raise InvalidRecording(f"{self.name}: needs at least {FEWEST} complete frames, not {len(self.times)}")
+            raise InvalidRecording(
+                f"{self.name}: needs at least {FEWEST} complete frames, not {len(self.times)}"
+            )
         if not (np.diff(self.times) > 0).all():
             raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
 
@@ -102,7 +105,9 @@ def window(toss: Toss, flight: Flight) -> tuple[Vector, np.ndarray, np.ndarray]:
     return toss.times[part] - flight.middle, toss.places[part], toss.rotations[part]
 
 
-def _fitted(toss: Toss, begin: int, end: int, theta: Vector, g: Vector, noise: Vector) -> tuple[Flight, Vector, np.ndarray]:
+def _fitted(
+    toss: Toss, begin: int, end: int, theta: Vector, g: Vector, noise: Vector
+) -> tuple[Flight, Vector, np.ndarray]:
     """The flight of these frames, residuals (n, 6) in standard deviations, and covariance (12, 12) of its state."""
     t, middle = toss.times[begin:end], (begin + end) // 2
     at = float(t[middle - begin])
@@ -115,7 +120,9 @@ def _fitted(toss: Toss, begin: int, end: int, theta: Vector, g: Vector, noise: V
     flight = Flight(begin, end, at, p, v, turned(toss.rotations[middle], first), w)
     scale = np.repeat(noise, 3)
     for _ in range(ROUNDS):
-        e, by_state, _ = flight_derivatives(theta, g, flight.p, flight.v, flight.R, flight.w, *window(toss, flight))
+        e, by_state, _ = flight_derivatives(
+            theta, g, flight.p, flight.v, flight.R, flight.w, *window(toss, flight)
+        )
         A, r = (by_state / scale[:, None]).reshape(-1, 12), (e / scale).ravel()
         covariance = np.linalg.inv(A.T @ A)
         step = -covariance @ (A.T @ r)

@@ -1,7 +1,8 @@
 """Residuals of flights and of impacts between them, and their derivatives by finite differences.
 
 theta = (inertia chart (6), tracked point (3) [m], gravity / 9.81, shift of the corners (3) [m], corner radius [m],
-floor height [m], floor tilts (2) [rad], friction, restitution); point and shift from the center of mass. A flight's state at its middle: p, v of the center of mass, R, w.
+floor height [m], floor tilts (2) [rad], friction, restitution); point and shift from the center of mass. A flight's
+state at its middle: p, v of the center of mass, R, w.
 """
 
 from __future__ import annotations
@@ -56,8 +57,15 @@ def frames_at(
 
 @njit(cache=True)
 def flight_residuals(
-    theta: np.ndarray, g: np.ndarray, p: np.ndarray, v: np.ndarray, R: np.ndarray, w: np.ndarray,
-    s: np.ndarray, places: np.ndarray, rotations: np.ndarray,
+    theta: np.ndarray,
+    g: np.ndarray,
+    p: np.ndarray,
+    v: np.ndarray,
+    R: np.ndarray,
+    w: np.ndarray,
+    s: np.ndarray,
+    places: np.ndarray,
+    rotations: np.ndarray,
 ) -> np.ndarray:
     """(n, 6) frames less the motion: positions [m], and rotations in the body's frame [rad]. g: of 9.81 m/s^2."""
     J = inertia_of(theta[:6])
@@ -72,8 +80,15 @@ def flight_residuals(
 
 @njit(cache=True)
 def flight_derivatives(
-    theta: np.ndarray, g: np.ndarray, p: np.ndarray, v: np.ndarray, R: np.ndarray, w: np.ndarray,
-    s: np.ndarray, places: np.ndarray, rotations: np.ndarray,
+    theta: np.ndarray,
+    g: np.ndarray,
+    p: np.ndarray,
+    v: np.ndarray,
+    R: np.ndarray,
+    w: np.ndarray,
+    s: np.ndarray,
+    places: np.ndarray,
+    rotations: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Residuals (n, 6), and their derivatives by the state (n, 6, 12) and by theta (n, 6, S)."""
     n = len(s)
@@ -107,8 +122,17 @@ def plane_normal(n: np.ndarray, across: np.ndarray, tilt: np.ndarray) -> np.ndar
 
 @njit(cache=True)
 def impact_residuals(
-    theta: np.ndarray, g: np.ndarray, plane: np.ndarray, corner: np.ndarray, law: int,
-    a: np.ndarray, Ra: np.ndarray, sa: float, b: np.ndarray, Rb: np.ndarray, sb: float,
+    theta: np.ndarray,
+    g: np.ndarray,
+    plane: np.ndarray,
+    corner: np.ndarray,
+    law: int,
+    a: np.ndarray,
+    Ra: np.ndarray,
+    sa: float,
+    b: np.ndarray,
+    Rb: np.ndarray,
+    sb: float,
 ) -> tuple[np.ndarray, float]:
     """Residuals (ROWS,) in SI units, and the size of the jump [m/s].
 
@@ -142,8 +166,17 @@ def impact_residuals(
 
 @njit(cache=True)
 def impact_derivatives(
-    theta: np.ndarray, g: np.ndarray, plane: np.ndarray, corner: np.ndarray, law: int,
-    a: np.ndarray, Ra: np.ndarray, sa: float, b: np.ndarray, Rb: np.ndarray, sb: float,
+    theta: np.ndarray,
+    g: np.ndarray,
+    plane: np.ndarray,
+    corner: np.ndarray,
+    law: int,
+    a: np.ndarray,
+    Ra: np.ndarray,
+    sa: float,
+    b: np.ndarray,
+    Rb: np.ndarray,
+    sb: float,
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
     """Residuals, the size of the jump, and derivatives by both states and the instant (ROWS, 25), and by theta."""
     e, size = impact_residuals(theta, g, plane, corner, law, a, Ra, sa, b, Rb, sb)

@@ -12,23 +12,43 @@ from threadpoolctl import threadpool_limits
 
 from ...arrays import Brief, Matrix, Vector
 from ...diagnosis.tosses import diagnose_tosses
-from ...estimate import Estimate, Provenance, Status, condition_numbers, extras_of
+from ...estimate import Certificate, Estimate, Provenance, Status, condition_numbers, extras_of
 from ...estimate.extras import Extra
 from ...estimate.fit import fit_of
-from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit, likely_law, path_of
+from ...estimate.motions import (
+    EstimatedMotion,
+    EstimatedMotions,
+    Impact,
+    Impacts,
+    SensorFit,
+    likely_law,
+    path_of,
+)
 from ...exceptions import InvalidMethod, check_known
 from ...models.rotations import to_quaternion
 from ...models.spatial.impacts import LAWS
 from ...solve import Method, ProgressCallback, Stop, stop_requested
 from ...stopwatch import Stopwatch
 from ..impacts.problem import WITHOUT_MASS, estimated_parameters, impulse_unit
-from .fitting import TossesFit, fitted, surveyed
+from .fitting import TossesFit, fitted, inertia_chart, surveyed
 from .kernels import FRICTION, GRAVITY_RATIO, HEIGHT, POINT, RADIUS, RESTITUTION, SHIFT, TILT_X, inertia_of
 from .pool import state_at
 from .problem import AXES, BODY, TossesProblem
 
 PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 """Order of the inertia's entries."""
+SCALARS = (
+    ("friction", "1", "friction", FRICTION),
+    ("restitution", "1", "restitution", RESTITUTION),
+    *((f"tracked_offset_{axis}", "m", "geometry", POINT + i) for i, axis in enumerate(AXES)),
+    *((f"shape_offset_{axis}", "m", "geometry", SHIFT + i) for i, axis in enumerate(AXES)),
+    ("corner_radius", "m", "geometry", RADIUS),
+    ("floor_height", "m", "geometry", HEIGHT),
+    ("floor_tilt_1", "rad", "geometry", TILT_X),
+    ("floor_tilt_2", "rad", "geometry", TILT_X + 1),
+    ("gravity_ratio", "1", "geometry", GRAVITY_RATIO),
+)
+"""Name, unit, kind and place in theta of the other parameters."""
 STEP = 1e-6
 SPIN = tuple(f"jump of spin {axis}" for axis in AXES)
 
@@ -57,6 +77,40 @@ class TossScene(Brief, Extra):
         return likely_law(self.restitution_laws)
 
 
+STATIONARY = 0.05
+"""Largest length of the remaining step, in standard deviations, of a certificate that holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class TossFlights(Extra):
+    """States of flights and instants of impacts of an estimate, which its certificate needs."""
+
+    key: ClassVar[str] = "flights"
+
+    fit: TossesFit
+
+    def as_json(self) -> dict[str, Any]:
+        states = self.fit.best.states
+        return {"impact_times_s": [impact.t for state in states for impact in state.impacts]}
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """stationarity is the largest step that remains, in standard deviations, of theta at the estimate's values."""
+        best, theta = self.fit.best, self.fit.theta.copy()
+        values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+        for name, _, _, k in SCALARS:
+            theta[k] = values[name]
+        J = np.zeros((3, 3))
+        for i, j in PAIRS:
+            J[i, j] = J[j, i] = values[f"J{AXES[i]}{AXES[j]}/m"]
+        if np.linalg.eigvalsh(0.5 * np.trace(J) * np.eye(3) - J)[0] <= 0:
+            return Certificate(float("inf"), False, STATIONARY)
+        theta[:6] = inertia_chart(J)
+        linear, prior = best.pool.linearized(theta, best.states), best.pool.prior_rows(theta)
+        step = np.linalg.solve(linear.H.sum(axis=0) + prior[0], linear.b.sum(axis=0) + prior[1])
+        std = np.sqrt(np.diag(self.fit.covariance))
+        return Certificate(float(np.max(np.abs(step) / std)), True, STATIONARY)
+
+
 @dataclass(frozen=True)
 class TossIdentification(Method):
     """Identification of a body that is tossed in space.
@@ -74,7 +128,9 @@ class TossIdentification(Method):
 
     def __post_init__(self) -> None:
         known = ("auto", *LAWS)
-        check_known(self.restitution, known, "no law of restitution is called", "known are", InvalidMethod, len(known))
+        check_known(
+            self.restitution, known, "no law of restitution is called", "known are", InvalidMethod, len(known)
+        )
 
     @threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: threads only cost
     def solve(
@@ -128,17 +184,22 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
         problem=problem,
         examiner=partial(diagnose_tosses, surveyed=surveyed(problem), several=len(problem.tosses) > 1),
         extras=extras_of(
-            EstimatedMotions(_motions(fit)), Impacts(_impacts(problem, fit)), _scene(fit)
+            EstimatedMotions(_motions(fit)), Impacts(_impacts(problem, fit)), _scene(fit), TossFlights(fit)
         ),
         provenance=Provenance(
-            warnings=(*problem.warnings, *(() if fit.best.settled else ("Tolerances still changed; intervals may be off.",))),
+            warnings=(
+                *problem.warnings,
+                *(() if fit.best.settled else ("Tolerances still changed; intervals may be off.",)),
+            ),
             notes=tuple(notes),
         ),
         rows=counted,
         iterations=fit.rounds,
         fit=fit_of(times, SPIN, units, measured, own, ordered=False),
         validation=(
-            fit_of(times, SPIN, units, measured, others, recording="tosses that were left out", ordered=False),
+            fit_of(
+                times, SPIN, units, measured, others, recording="tosses that were left out", ordered=False
+            ),
         ),
     )
 
@@ -148,7 +209,9 @@ def _counts(reasons: Sequence[str]) -> str:
     return f": {listed}" if listed else ""
 
 
-def _parameters(problem: TossesProblem, fit: TossesFit) -> tuple[list[tuple[str, str, str, float, bool]], Matrix]:
+def _parameters(
+    problem: TossesProblem, fit: TossesFit
+) -> tuple[list[tuple[str, str, str, float, bool]], Matrix]:
     """Name, unit, kind, value and whether it is identifiable, of each parameter, and their covariance."""
     theta, J = fit.theta, inertia_of(fit.theta[:6])
     D = np.zeros((6, len(theta)))
@@ -159,21 +222,14 @@ def _parameters(problem: TossesProblem, fit: TossesFit) -> tuple[list[tuple[str,
         D[:, k] = [change[pair] for pair in PAIRS]
     rows = [(f"J{AXES[i]}{AXES[j]}/m", "m^2", "inertia", float(J[i, j]), True) for i, j in PAIRS]
     blocks = [D]
-    for name, unit, kind, k in (
-        ("friction", "1", "friction", FRICTION),
-        ("restitution", "1", "restitution", RESTITUTION),
-        *((f"tracked_offset_{axis}", "m", "geometry", POINT + i) for i, axis in enumerate(AXES)),
-        *((f"shape_offset_{axis}", "m", "geometry", SHIFT + i) for i, axis in enumerate(AXES)),
-        ("corner_radius", "m", "geometry", RADIUS),
-        ("floor_height", "m", "geometry", HEIGHT),
-        ("floor_tilt_1", "rad", "geometry", TILT_X),
-        ("floor_tilt_2", "rad", "geometry", TILT_X + 1),
-        ("gravity_ratio", "1", "geometry", GRAVITY_RATIO),
-    ):
+    for name, unit, kind, k in SCALARS:
         rows.append((name, unit, kind, float(theta[k]), True))
         blocks.append(np.eye(len(theta))[k : k + 1])
     if problem.mass is not None:
-        rows += [(name.removesuffix("/m"), "kg m^2", kind, problem.mass * x, True) for name, _, kind, x, _ in rows[:6]]
+        rows += [
+            (name.removesuffix("/m"), "kg m^2", kind, problem.mass * x, True)
+            for name, _, kind, x, _ in rows[:6]
+        ]
         blocks.append(problem.mass * D)
     A = np.concatenate(blocks)
     return rows, np.asarray(A @ fit.covariance @ A.T)
@@ -215,7 +271,12 @@ def _motions(fit: TossesFit) -> list[EstimatedMotion]:
         measured = np.where(np.isfinite(expected), places, np.nan)
         names = tuple(f"position.{axis}" for axis in AXES)
         sensor = SensorFit(
-            "position", names, ("m",) * 3, measured, np.nan_to_num(expected), names,
+            "position",
+            names,
+            ("m",) * 3,
+            measured,
+            np.nan_to_num(expected),
+            names,
             (measured - expected) / fit.best.pool.std[0],
         )
         motions.append(EstimatedMotion(toss.name, path_of(toss.name, toss.times, columns), (sensor,)))
@@ -225,6 +286,4 @@ def _motions(fit: TossesFit) -> list[EstimatedMotion]:
 def _scene(fit: TossesFit) -> TossScene:
     point = fit.geometry.plane[0] + fit.theta[HEIGHT] * fit.normal
     likelihoods = {name: each.log_likelihood for name, each in fit.laws.items()}
-    return TossScene(
-        fit.geometry.corners, point, fit.normal, float(fit.theta[FRICTION]), likelihoods
-    )
+    return TossScene(fit.geometry.corners, point, fit.normal, float(fit.theta[FRICTION]), likelihoods)

@@ -17,18 +17,19 @@ velocity. States and instants of a toss appear in no other, so they are eliminat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import Float, Vector
+from ...models.spatial.flights import spun
 from .flights import Flight, Toss, window
 from .kernels import (
-    FRICTION,
     GRAVITY_RATIO,
     HEIGHT,
     RADIUS,
-    RESTITUTION,
     ROWS,
     SHIFT,
     TILT_X,
@@ -38,7 +39,6 @@ from .kernels import (
     impact_residuals,
     inertia_of,
     plane_normal,
-    spun,
 )
 
 GROUPS = ("place", "rotation", "instant_place", "instant_rotation", "gap", "lever", "normal", "along")
@@ -100,9 +100,8 @@ class Linearized:
     """Normal equations with states and instants eliminated, by toss.
 
     Args:
-        H: (D, S, S), b: (D, S) of theta. cost: -log-likelihood of all residuals. steps: of each toss, local step and its
-            derivative by theta. sums: (G, 3) of each group: sum of w e^2, number of rows, trace of the influence.
-        residuals: (I, ROWS) of impacts in standard deviations.
+        H: (D, S, S), b: (D, S) of theta. cost: -log-likelihood of all residuals. steps: of each toss, local step and
+            its derivative by theta. sums: (G, 3) of each group: sum of w e^2, number of rows, trace of the influence.
     """
 
     H: np.ndarray
@@ -110,8 +109,19 @@ class Linearized:
     cost: float
     steps: list[tuple[np.ndarray, np.ndarray]]
     sums: np.ndarray
-    residuals: np.ndarray
-    outer: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+
+class Rows(NamedTuple):
+    """Residuals of a toss: derivatives A by states and instants, B by theta, e in standard deviations, the group and
+    the weight of each, and -log-likelihood.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    e: np.ndarray
+    groups: np.ndarray
+    weights: np.ndarray
+    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +138,13 @@ class Pool:
     prior: tuple[Vector, Vector]
     with_law: bool = True
 
-    def linearized(self, theta: Vector, states: Sequence[TossState], spread: bool = False) -> Linearized:
-        H, b, steps, rows = [], [], [], []
+    def linearized(self, theta: Vector, states: Sequence[TossState]) -> Linearized:
+        """The problem at theta and states, which are eliminated."""
+        H, b, steps = [], [], []
         cost, sums = 0.0, np.zeros((len(GROUPS), 3))
         for state in states:
             A, B, e, groups, weights, loss = self._rows(theta, state)
             cost += loss
-            rows.append(e[groups >= 2].reshape(-1, ROWS))
             r = np.sqrt(weights)
             A, B, e = A * r[:, None], B * r[:, None], e * r
             N = A.T @ A
@@ -150,19 +160,22 @@ class Pool:
             for group in range(len(GROUPS)):
                 mine = groups == group
                 sums[group] += [np.sum(e[mine] ** 2), np.sum(weights[mine] > 0), np.sum(own[mine])]
-        return Linearized(
-            np.array(H), np.array(b), cost, steps, sums, np.concatenate(rows) if rows else np.zeros((0, ROWS))
-        )
+        return Linearized(np.array(H), np.array(b), cost, steps, sums)
 
-    def _rows(self, theta: Vector, state: TossState) -> tuple[np.ndarray, ...]:
-        """Derivatives by states and instants, and by theta, residuals in standard deviations, groups, weights, loss."""
+    def _rows(self, theta: Vector, state: TossState) -> Rows:
         F, I = len(state.flights), len(state.impacts)
         columns = 12 * F + I
         A, B, e, groups, weights = [], [], [], [], []
         loss = 0.0
         for k, flight in enumerate(state.flights):
             r, by_state, by_theta = flight_derivatives(
-                theta, self.geometry.gravity, flight.p, flight.v, flight.R, flight.w, *window(state.toss, flight)
+                theta,
+                self.geometry.gravity,
+                flight.p,
+                flight.v,
+                flight.R,
+                flight.w,
+                *window(state.toss, flight),
             )
             group = np.tile(np.repeat([0, 1], 3), len(r))
             scale = self.std[group]
@@ -173,7 +186,9 @@ class Pool:
             z = (r.ravel() / scale).reshape(-1, 2, 3)
             size = (GAUSSIAN[3] * z) ** 2 @ np.ones(3)
             w = GAUSSIAN[3] ** 2 * (FREEDOM + 3) / (FREEDOM + size)
-            loss += float(np.sum(0.5 * (FREEDOM + 3) * np.log1p(size / FREEDOM))) + float(np.sum(np.log(scale)))
+            loss += float(np.sum(0.5 * (FREEDOM + 3) * np.log1p(size / FREEDOM))) + float(
+                np.sum(np.log(scale))
+            )
             e.append(z.ravel())
             groups.append(group)
             weights.append(np.repeat(w.ravel(), 3))
@@ -181,8 +196,17 @@ class Pool:
             a, b = state.flights[impact.before : impact.before + 2]
             corner = np.array([self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]])
             r, _, local, by_theta = impact_derivatives(
-                theta, self.geometry.gravity, self.geometry.plane, corner, self.law,
-                a.rates, a.R, impact.t - a.middle, b.rates, b.R, impact.t - b.middle,
+                theta,
+                self.geometry.gravity,
+                self.geometry.plane,
+                corner,
+                self.law,
+                a.rates,
+                a.R,
+                impact.t - a.middle,
+                b.rates,
+                b.R,
+                impact.t - b.middle,
             )
             scale = self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)
             used = np.full(ROWS, not impact.why)
@@ -207,10 +231,8 @@ class Pool:
             e.append(z)
             groups.append(OF_ROWS)
             weights.append(w)
-        return (
-            np.concatenate(A), np.concatenate(B), np.concatenate(e), np.concatenate(groups),
-            np.concatenate(weights), loss,
-        )
+        columns_of = (np.concatenate(x) for x in (A, B, e, groups, weights))
+        return Rows(*columns_of, loss)
 
     def errors(self, theta: Vector, states: Sequence[TossState]) -> np.ndarray:
         """(I, ROWS) residuals of all impacts, those of single corners or not, in standard deviations."""
@@ -218,10 +240,21 @@ class Pool:
         for state in states:
             for impact in state.impacts:
                 a, b = state.flights[impact.before : impact.before + 2]
-                corner = np.array([self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]])
+                corner = np.array(
+                    [self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]]
+                )
                 r, _ = impact_residuals(
-                    theta, self.geometry.gravity, self.geometry.plane, corner, self.law,
-                    a.rates, a.R, impact.t - a.middle, b.rates, b.R, impact.t - b.middle,
+                    theta,
+                    self.geometry.gravity,
+                    self.geometry.plane,
+                    corner,
+                    self.law,
+                    a.rates,
+                    a.R,
+                    impact.t - a.middle,
+                    b.rates,
+                    b.R,
+                    impact.t - b.middle,
                 )
                 rows.append(r / (self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)))
         return np.array(rows).reshape(-1, ROWS)
@@ -277,7 +310,7 @@ def first_states(
     states = []
     for toss, own in zip(tosses, flights, strict=True):
         impacts = []
-        for k, (a, b) in enumerate(zip(own, own[1:], strict=False)):
+        for k, (a, b) in enumerate(pairwise(own)):
             if b.begin - a.end > MOST_SKIPPED:
                 continue
             begin, end = toss.times[a.end - 1], toss.times[b.begin]

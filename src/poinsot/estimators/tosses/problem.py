@@ -1,14 +1,16 @@
-"""The problem of bodies that are tossed in space: tracked poses, a body with known corners, and the plane it strikes."""
+"""The problem of bodies that are tossed in space: tracked poses, a body with known corners, the plane it strikes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...accuracy import CAREFUL, Accuracy
 from ...arrays import Brief, Float, Vector
+from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, InvalidRecording
 from ...models.rotations import from_quaternion
 from ...models.spatial import Corners, Plane
@@ -42,6 +44,14 @@ class TossesProblem(Brief):
     warnings: tuple[str, ...] = ()
     accuracy: Accuracy = CAREFUL
 
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Optimality at the estimate's own values, with its motion. Raises InvalidMethod if it has none."""
+        solved: Any = estimate.extras.get("flights")
+        if solved is None:
+            raise InvalidMethod("this estimate has no motion; certify an estimate of TossIdentification")
+        certificate: Certificate = solved.certify(estimate)
+        return certificate
+
     def __post_init__(self) -> None:
         if not self.tosses:
             raise InvalidMethod("there is no toss; give at least one")
@@ -69,7 +79,9 @@ class TossesProblem(Brief):
             InvalidRecording: if a recording lacks what is needed. InvalidMethod: if there are several planes.
         """
         if len(planes) > 1:
-            raise InvalidMethod(f"a body in space strikes one plane, but there are {len(planes)}; give one of [[walls]]")
+            raise InvalidMethod(
+                f"a body in space strikes one plane, but there are {len(planes)}; give one of [[walls]]"
+            )
         tosses, warnings = [], []
         for title, recording in recordings.items():
             toss, lost = _toss_of(recording, title)
@@ -78,13 +90,17 @@ class TossesProblem(Brief):
                 warnings.append(f"{lost} of {len(recording)} frames of {title} are incomplete and excluded.")
         if not planes:
             warnings.append("There are no walls: the level floor z = 0 was assumed.")
-        return cls(tuple(tosses), shape, planes[0] if planes else Plane(), mass, name, tuple(warnings), accuracy)
+        return cls(
+            tuple(tosses), shape, planes[0] if planes else Plane(), mass, name, tuple(warnings), accuracy
+        )
 
 
 def _toss_of(recording: Recording, name: str) -> tuple[Toss, int]:
     """The toss of a recording, and the number of incomplete frames."""
     places = np.column_stack([_readings(recording, f"position.{axis}", name) for axis in AXES])
-    quaternions = np.column_stack([_readings(recording, f"orientation.{BODY}.{axis}", name) for axis in (*AXES, "w")])
+    quaternions = np.column_stack(
+        [_readings(recording, f"orientation.{BODY}.{axis}", name) for axis in (*AXES, "w")]
+    )
     if recording.units["position.x"] != "m":
         raise InvalidRecording(
             f"recording {name!r}: positions are in {recording.units['position.x']}, but must be in m: correct the unit"

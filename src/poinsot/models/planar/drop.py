@@ -92,7 +92,9 @@ def noise_of_thirds(tracks: Sequence[tuple[Vector, Float[np.ndarray, "_ columns"
     return max(float(np.quantile(third, QUANTILE) / ndtri(0.5 + QUANTILE / 2)), 1e-12)
 
 
-def _third_differences(times: Vector, poses: Float[np.ndarray, "N columns"]) -> Float[np.ndarray, "K columns"]:
+def _third_differences(
+    times: Vector, poses: Float[np.ndarray, "N columns"]
+) -> Float[np.ndarray, "K columns"]:
     """Sizes of divided differences over four frames, by norms that make their noise that of a frame."""
     # frames may be uneven: 1 / product of the differences of times
     t = np.lib.stride_tricks.sliding_window_view(times, 4)

@@ -66,7 +66,9 @@ class Corners:
         return np.asarray(np.trace(second) * np.eye(3) - second)
 
 
-def corners_of(points: Sequence[Sequence[float]] | Float[np.ndarray, "P 3"], corner_radius: float = 0.0) -> Corners:
+def corners_of(
+    points: Sequence[Sequence[float]] | Float[np.ndarray, "P 3"], corner_radius: float = 0.0
+) -> Corners:
     """The hull of points (P, 3) [m]. Raises InvalidModel if they span no volume, or the origin is not inside."""
     from scipy.spatial import ConvexHull, QhullError
 
@@ -89,7 +91,9 @@ def corners_of(points: Sequence[Sequence[float]] | Float[np.ndarray, "P 3"], cor
 def box(sides: Sequence[float], corner_radius: float = 0.0) -> Corners:
     """A box with its center of mass in the middle; three sides [m]. Raises InvalidModel if one is not above 0."""
     if not all(0 < side < np.inf for side in sides):
-        raise InvalidModel(f"sides of a box must be above 0 m, not {', '.join(f'{side:g}' for side in sides)}")
+        raise InvalidModel(
+            f"sides of a box must be above 0 m, not {', '.join(f'{side:g}' for side in sides)}"
+        )
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=float)
     return Corners(signs * np.asarray(sides, dtype=float) / 2, signs, corner_radius)
 

@@ -68,7 +68,9 @@ class ImpactsMethod(MotionMethod):
             return TossesProblem.from_recordings(
                 recordings, body.corners(job.project.path.parent), walls, **known
             )
-        return ImpactsProblem.from_recordings(recordings, body.outline(), walls, markers=body.markers, **known)
+        return ImpactsProblem.from_recordings(
+            recordings, body.outline(), walls, markers=body.markers, **known
+        )
 
     def predict(self, job: PredictionJob) -> Prediction:
         import numpy as np
@@ -81,7 +83,9 @@ class ImpactsMethod(MotionMethod):
 
         body, name = job.project.settings.body, job.motion.name
         if not isinstance(body, PlanarBodySettings):
-            raise InvalidProject("the motion of a body that is tossed in space is not predicted; those in a plane are")
+            raise InvalidProject(
+                "the motion of a body that is tossed in space is not predicted; those in a plane are"
+            )
         if job.wanted != ("torque",):
             raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; omit the option")
         joints = pose_channels(body.markers)

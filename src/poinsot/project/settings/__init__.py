@@ -28,7 +28,7 @@ from .mechanism import MechanismSettings
 from .preprocessing import SMOOTHED, PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
-from .tables import lazy_table, table_of
+from .tables import table_of
 
 SUBJECTS = {
     "robot": "the path of a robot description",

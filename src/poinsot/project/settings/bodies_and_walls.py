@@ -139,7 +139,9 @@ class SmoothCurveSettings(PlanarBodySettings):
 
 
 class SpatialBodySettings(AnyBodySettings):
-    """A body that moves in space, by its corners about the center of mass. `corner_radius` [m]: where the search begins."""
+    """A body that moves in space, by its corners about the center of mass. `corner_radius` [m]: where the search
+    begins.
+    """
 
     corner_radius: NotNegative = 0.0
 

@@ -84,8 +84,8 @@ class FrameSettings(SettingsTable):
 
 
 class OrientationSettings(SettingsTable):
-    """A quaternion of a frame in the world, which rotates vectors from the frame's axes to the world's. `frame`: that of a
-    thrown body needs no name.
+    """A quaternion of a frame in the world, which rotates vectors from the frame's axes to the world's. `frame`: that
+    of a thrown body needs no name.
     """
 
     frame: str = "body"

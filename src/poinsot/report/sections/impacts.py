@@ -22,9 +22,10 @@ MOST_ROWS = 40
 def impacts_section(estimate: Estimate) -> Section | None:
     """The motion played back, impulses, friction cone, energy, and a table of the impacts."""
     scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
-    if scene is None:
-        return None
     motions = motions_of(estimate)
+    if scene is None:  # in space
+        shown = impulse_grid(impacts, motions), impact_table(impacts)
+        return section_of("Impacts", _lead(impacts, None), *shown) if impacts else None
     return section_of(
         "Impacts",
         _lead(impacts, scene),
@@ -69,7 +70,7 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
     return table(rows, title="Impact by impact", caption=caption)
 
 
-def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
+def _lead(impacts: Sequence[Impact], scene: Scene | None) -> str:
     if not impacts:
         return "The body hit nothing."
     recordings = len({impact.recording for impact in impacts})
@@ -77,9 +78,9 @@ def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
     ends = [f"{mode} at the end of {count}" for mode, count in counts.items() if count]
     modes = f": the contact point {series(ends)}" if ends else ""
     sentences = [f"{number_of(len(impacts), 'impact')} in {number_of(recordings, 'recording')}{modes}."]
-    if np.isfinite(scene.friction):
+    if scene is not None and np.isfinite(scene.friction):
         sentences.append(f"Friction is {significant(scene.friction, 3)}.")
-    elif np.isfinite(scene.least_friction):
+    elif scene is not None and np.isfinite(scene.least_friction):
         least = significant(scene.least_friction, 3)
         sentences.append(f"Friction is at least {least}; the impacts do not determine it.")
     known = [impact.restitution for impact in impacts if np.isfinite(impact.restitution)]

@@ -15,6 +15,7 @@ from ...estimators.impacts.problem import FORCES, drop_of, pose_channels
 from ...exceptions import InvalidRecording, UnreadableFile
 from ...project import Run
 from ...project.prediction import PredictionJob
+from ...project.settings.bodies_and_walls import PlanarBodySettings
 from ...recording import Recording
 from .subject import Subject, Surface, ViewedMotion
 
@@ -24,7 +25,10 @@ class ViewedThrow(Subject):
 
     def __init__(self, job: PredictionJob):
         body, scene = job.project.settings.body, job.result.get("scene") or {}
-        assert body is not None
+        if not isinstance(body, PlanarBodySettings):
+            raise UnreadableFile(
+                f"{job.path}: a body that is tossed in space is not shown; those in a plane are"
+            )
         try:
             outline = np.array(scene["outline"], dtype=np.float64).reshape(-1, 2)
             walls = np.array(scene["walls"], dtype=np.float64).reshape(-1, 3)
