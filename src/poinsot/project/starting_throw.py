@@ -68,8 +68,8 @@ def start_throw(
         ) from error
     if not isinstance(body, PlanarBodySettings):
         raise InvalidProject(
-            f"--shape {shape}: a project file is begun for bodies that are thrown in a plane; for those in space, write "
-            "[body], [[walls]] and [[recordings]] as the page on impacts shows"
+            f"--shape {shape}: a project file is begun for bodies that are thrown in a plane; for those in space, "
+            "write [body], [[walls]] and [[recordings]] as the page on impacts shows"
         )
     readings = [_read(index_of(path), rate_hz) for path in logs]
     floors = [_floor(log, body.outline().outline()) for log in readings]

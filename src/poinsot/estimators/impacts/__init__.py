@@ -9,6 +9,10 @@ One drop, simulated through all of its impacts:
 shooting     least squares by simulation from event to event; mixture of all minima that explain frames about as well
 drop         the search for the minimum, its result, and the certificate
 
+In space:
+
+space        `space.problem`, `space.method`: tosses of a body with corners, as flights joined by impacts
+
 Many drops, as flights joined by impacts with impulses of their own:
 
 flights      division of frames into flights, states at both ends by a Kalman filter, noise of the tracker, rests

@@ -18,8 +18,8 @@ from .motion import MotionMethod, prepared
 if TYPE_CHECKING:
     from ...estimators.impacts.method import ImpactIdentification
     from ...estimators.impacts.problem import ImpactsProblem
-    from ...estimators.tosses.method import TossIdentification
-    from ...estimators.tosses.problem import TossesProblem
+    from ...estimators.impacts.space.method import TossIdentification
+    from ...estimators.impacts.space.problem import TossesProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
@@ -48,7 +48,7 @@ class ImpactsMethod(MotionMethod):
 
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem | TossesProblem:
         from ...estimators.impacts.problem import ImpactsProblem
-        from ...estimators.tosses.problem import TossesProblem
+        from ...estimators.impacts.space.problem import TossesProblem
 
         settings, body = job.settings, job.settings.body
         assert body is not None
@@ -121,7 +121,7 @@ class ImpactsMethod(MotionMethod):
         self, settings: Settings, problem: ImpactsProblem | TossesProblem
     ) -> ImpactIdentification | TossIdentification:
         from ...estimators.impacts.method import ImpactIdentification
-        from ...estimators.tosses.method import TossIdentification
+        from ...estimators.impacts.space.method import TossIdentification
 
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Brief, Float, Vector
-from ...exceptions import InvalidRecording
-from ...models.planar.drop import noise_of_thirds
-from ...models.rotations import log
-from ...models.spatial.flights import turned
+from ....arrays import Brief, Float, Vector
+from ....exceptions import InvalidRecording
+from ....models.planar.drop import noise_of_thirds
+from ....models.rotations import log
+from ....models.spatial.flights import turned
 from .kernels import flight_derivatives, flight_residuals
 
 FEWEST = 4

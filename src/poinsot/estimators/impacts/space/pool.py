@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrays import Float, Vector
-from ...models.spatial.flights import spun
+from ....arrays import Float, Vector
+from ....models.spatial.flights import spun
 from .flights import Flight, Toss, window
 from .kernels import (
     GRAVITY_RATIO,
@@ -231,8 +231,10 @@ class Pool:
             e.append(z)
             groups.append(OF_ROWS)
             weights.append(w)
-        columns_of = (np.concatenate(x) for x in (A, B, e, groups, weights))
-        return Rows(*columns_of, loss)
+        of_states, of_theta, residuals, of_groups, of_weights = map(
+            np.concatenate, (A, B, e, groups, weights)
+        )
+        return Rows(of_states, of_theta, residuals, of_groups, of_weights, loss)
 
     def errors(self, theta: Vector, states: Sequence[TossState]) -> np.ndarray:
         """(I, ROWS) residuals of all impacts, those of single corners or not, in standard deviations."""

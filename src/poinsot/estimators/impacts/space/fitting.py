@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
-from ...diagnosis.tosses import Surveyed
-from ...exceptions import NotIdentifiable
-from ...models.gravity import STANDARD_GRAVITY
-from ...models.spatial.impacts import LAWS
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ....arrays import Matrix, Vector
+from ....diagnosis.tosses import Surveyed
+from ....exceptions import NotIdentifiable
+from ....models.gravity import STANDARD_GRAVITY
+from ....models.spatial.impacts import LAWS
+from ....solve import ProgressCallback, Stop, report, stop_requested
 from .flights import Flight, flights_of, tracker_noise
 from .kernels import (
     FRICTION,

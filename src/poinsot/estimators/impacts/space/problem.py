@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...accuracy import CAREFUL, Accuracy
-from ...arrays import Brief, Float, Vector
-from ...estimate import Certificate, Estimate
-from ...exceptions import InvalidMethod, InvalidRecording
-from ...models.rotations import from_quaternion
-from ...models.spatial import Corners, Plane
-from ...recording import Recording
+from ....accuracy import CAREFUL, Accuracy
+from ....arrays import Brief, Float, Vector
+from ....estimate import Certificate, Estimate
+from ....exceptions import InvalidMethod, InvalidRecording
+from ....models.rotations import from_quaternion
+from ....models.spatial import Corners, Plane
+from ....recording import Recording
 from .flights import Toss
 
 AXES = ("x", "y", "z")

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...arrays import Brief, Matrix, Vector
-from ...diagnosis.tosses import diagnose_tosses
-from ...estimate import Certificate, Estimate, Provenance, Status, condition_numbers, extras_of
-from ...estimate.extras import Extra
-from ...estimate.fit import fit_of
-from ...estimate.motions import (
+from ....arrays import Brief, Matrix, Vector
+from ....diagnosis.tosses import diagnose_tosses
+from ....estimate import Certificate, Estimate, Provenance, Status, condition_numbers, extras_of
+from ....estimate.extras import Extra
+from ....estimate.fit import fit_of
+from ....estimate.motions import (
     EstimatedMotion,
     EstimatedMotions,
     Impact,
@@ -24,12 +24,12 @@ from ...estimate.motions import (
     likely_law,
     path_of,
 )
-from ...exceptions import InvalidMethod, check_known
-from ...models.rotations import to_quaternion
-from ...models.spatial.impacts import LAWS
-from ...solve import Method, ProgressCallback, Stop, stop_requested
-from ...stopwatch import Stopwatch
-from ..impacts.problem import WITHOUT_MASS, estimated_parameters, impulse_unit
+from ....exceptions import InvalidMethod, check_known
+from ....models.rotations import to_quaternion
+from ....models.spatial.impacts import LAWS
+from ....solve import Method, ProgressCallback, Stop, stop_requested
+from ....stopwatch import Stopwatch
+from ..problem import WITHOUT_MASS, estimated_parameters, impulse_unit
 from .fitting import TossesFit, fitted, inertia_chart, surveyed
 from .kernels import FRICTION, GRAVITY_RATIO, HEIGHT, POINT, RADIUS, RESTITUTION, SHIFT, TILT_X, inertia_of
 from .pool import state_at

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import njit
-from ...models.spatial.flights import cross3, rotation_vector, spun, turned
-from ...models.spatial.impacts import compliance, corner_velocity, impulse, plane_axes
+from ....kernels import njit
+from ....models.spatial.flights import cross3, rotation_vector, spun, turned
+from ....models.spatial.impacts import compliance, corner_velocity, impulse, plane_axes
 
 CHART, POINT, GRAVITY_RATIO, SHIFT, RADIUS, HEIGHT, TILT_X, TILT_Y, FRICTION, RESTITUTION, S = (
     0, 6, 9, 10, 13, 14, 15, 16, 17, 18, 19,
