@@ -93,9 +93,7 @@ class TossChecks:
             yield Unchecked("prediction of tosses that were left out", "there is only one")
             return
         fitted, left_out = errors[:2]
-        message = (
-            f"Jumps of the spin in tosses that were left out are predicted with an error of {left_out:.3g} %."
-        )
+        message = f"Jumps of the velocity in tosses that were left out are predicted with an error of {left_out:.3g} %."
         if left_out > self.much:
             yield OF_THROWS["held-out"].finding(Severity.error, message, evidence=left_out)
         elif left_out > max(self.floor, self.worse * fitted):

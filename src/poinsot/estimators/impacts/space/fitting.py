@@ -17,7 +17,7 @@ from ....arrays import Matrix, Vector
 from ....diagnosis.tosses import Surveyed
 from ....exceptions import NotIdentifiable
 from ....models.gravity import STANDARD_GRAVITY
-from ....models.spatial.impacts import LAWS
+from ....models.spatial.impacts import LAWS, plane_axes
 from ....solve import ProgressCallback, Stop, report, stop_requested
 from .flights import Flight, flights_of, tracker_noise
 from .kernels import (
@@ -28,7 +28,6 @@ from .kernels import (
     SHIFT,
     TILT_X,
     S,
-    inertia_of,
     plane_normal,
 )
 from .pool import (
@@ -60,6 +59,8 @@ UNLIKE = 6.0
 SCREENINGS, ROUNDS, SETTLED = 5, 40, 0.03
 """Rounds after which the impacts that count stay the same, their largest number, and the relative change of tolerances
 at which they end."""
+LAW = slice(10, 13)
+"""Rows of an impact that follow from the law."""
 SEVERAL, UNEXPLAINED = "several corners", "not one corner"
 
 
@@ -120,30 +121,29 @@ class TossesFit:
         H = fit.linear.H.sum(axis=0) - fit.linear.H[toss] + fit.pool.prior_rows(fit.theta)[0]
         return np.asarray(fit.theta + np.linalg.solve(H, fit.linear.b[toss]))
 
-    def jumps(self) -> list[tuple[str, float, Vector, Vector, Vector]]:
-        """Of impacts that count: toss, time, jump of the spin (3,) from the flights on both sides, and those predicted
-        from the jump of the velocity by theta, and by theta of the other tosses [rad/s].
+    def jumps(self) -> list[tuple[float, Vector, Vector, Vector]]:
+        """Of impacts that count: time, jump of the velocity (3,) along the normal and the plane from the flights on
+        both sides, and those predicted from the flight before by theta, and by theta of the other tosses [m/s].
         """
         fit = self.best
-        # states that know nothing of the inertia: lever and law would make them explain their own jumps
+        # states that know nothing of inertia and laws: with them, they would explain their own jumps
         std = np.where(np.isin(np.arange(len(GROUPS)), (5, 6, 7)), 1e6, fit.pool.std)
         held = (fit.theta, np.full(S, 1e-12))
-        _, states, *_ = minimized(
-            replace(fit.pool, std=std, prior=held, with_law=False), fit.theta, fit.states, 4
-        )
+        free = replace(fit.pool, std=std, prior=held)
+        _, states, *_ = minimized(free, fit.theta, fit.states, 4)
         rows = []
         for d, state in enumerate(states):
             others = self.without(d)
             for impact in state.impacts:
                 if impact.why:
                     continue
+                own, of_others = (free.residuals(theta, state, impact) for theta in (fit.theta, others))
                 a, b = (
-                    state_at(f, impact.t, self.geometry, fit.theta)
+                    state_at(f, impact.t, self.geometry, fit.theta)[1]
                     for f in state.flights[impact.before :][:2]
                 )
-                moment = a[2].T @ np.cross(self.lever(impact.corner, a[2]), b[1] - a[1])
-                own, of_others = (np.linalg.solve(inertia_of(x[:6]), moment) for x in (fit.theta, others))
-                rows.append((state.toss.name, impact.t, b[3] - a[3], own, of_others))
+                jump = plane_axes(self.normal, self.geometry.plane[2]) @ (b - a)
+                rows.append((impact.t, jump, jump - own[LAW], jump - of_others[LAW]))
         return rows
 
     @property

@@ -107,7 +107,7 @@ def window(toss: Toss, flight: Flight) -> tuple[Vector, np.ndarray, np.ndarray]:
 
 def _fitted(
     toss: Toss, begin: int, end: int, theta: Vector, g: Vector, noise: Vector
-) -> tuple[Flight, Vector, np.ndarray]:
+) -> tuple[Flight, Float[np.ndarray, "n 6"], np.ndarray]:
     """The flight of these frames, residuals (n, 6) in standard deviations, and covariance (12, 12) of its state."""
     t, middle = toss.times[begin:end], (begin + end) // 2
     at = float(t[middle - begin])

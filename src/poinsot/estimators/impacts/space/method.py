@@ -50,7 +50,7 @@ SCALARS = (
 )
 """Name, unit, kind and place in theta of the other parameters."""
 STEP = 1e-6
-SPIN = tuple(f"jump of spin {axis}" for axis in AXES)
+JUMP = tuple(f"jump of velocity, {side}" for side in ("normal", "along the plane", "across"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,9 +156,9 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
     rows, covariance = _parameters(problem, fit)
     parameters = estimated_parameters(problem.name, rows, covariance, len(fit.best.linear.b) > 1)
     jumps = fit.jumps()
-    times = np.array([time for _, time, *_ in jumps])
-    measured, own, others = (np.array([row[k] for row in jumps]) for k in (2, 3, 4))
-    units = ("rad/s",) * 3
+    times = np.array([time for time, *_ in jumps])
+    measured, own, others = (np.array([row[k] for row in jumps]) for k in (1, 2, 3))
+    units = ("m/s",) * 3
     status = Status.solved if fit.best.settled else Status.unsettled
     normal = fit.best.linear.H.sum(axis=0) + fit.best.pool.prior_rows(fit.theta)[0]
     condition, scaled = condition_numbers(normal)
@@ -195,10 +195,10 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
         ),
         rows=counted,
         iterations=fit.rounds,
-        fit=fit_of(times, SPIN, units, measured, own, ordered=False),
+        fit=fit_of(times, JUMP, units, measured, own, ordered=False),
         validation=(
             fit_of(
-                times, SPIN, units, measured, others, recording="tosses that were left out", ordered=False
+                times, JUMP, units, measured, others, recording="tosses that were left out", ordered=False
             ),
         ),
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,7 +136,6 @@ class Pool:
     std: Vector
     law: int
     prior: tuple[Vector, Vector]
-    with_law: bool = True
 
     def linearized(self, theta: Vector, states: Sequence[TossState]) -> Linearized:
         """The problem at theta and states, which are eliminated."""
@@ -193,25 +192,9 @@ class Pool:
             groups.append(group)
             weights.append(np.repeat(w.ravel(), 3))
         for k, impact in enumerate(state.impacts):
-            a, b = state.flights[impact.before : impact.before + 2]
-            corner = np.array([self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]])
-            r, _, local, by_theta = impact_derivatives(
-                theta,
-                self.geometry.gravity,
-                self.geometry.plane,
-                corner,
-                self.law,
-                a.rates,
-                a.R,
-                impact.t - a.middle,
-                b.rates,
-                b.R,
-                impact.t - b.middle,
-            )
+            r, _, local, by_theta = impact_derivatives(theta, *self._impact(state, impact))
             scale = self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)
             used = np.full(ROWS, not impact.why)
-            if not self.with_law:
-                used = used & (OF_ROWS < 6)
             z = np.where(used, r / scale, 0.0)
             w = np.zeros(ROWS)
             for group in np.unique(OF_ROWS):
@@ -238,28 +221,23 @@ class Pool:
 
     def errors(self, theta: Vector, states: Sequence[TossState]) -> np.ndarray:
         """(I, ROWS) residuals of all impacts, those of single corners or not, in standard deviations."""
-        rows = []
-        for state in states:
-            for impact in state.impacts:
-                a, b = state.flights[impact.before : impact.before + 2]
-                corner = np.array(
-                    [self.geometry.corners[impact.corner], self.geometry.inwards[impact.corner]]
-                )
-                r, _ = impact_residuals(
-                    theta,
-                    self.geometry.gravity,
-                    self.geometry.plane,
-                    corner,
-                    self.law,
-                    a.rates,
-                    a.R,
-                    impact.t - a.middle,
-                    b.rates,
-                    b.R,
-                    impact.t - b.middle,
-                )
-                rows.append(r / (self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0)))
+        rows = [
+            self.residuals(theta, state, impact) / (self.std[OF_ROWS] * np.where(RELATIVE, impact.size, 1.0))
+            for state in states
+            for impact in state.impacts
+        ]
         return np.array(rows).reshape(-1, ROWS)
+
+    def residuals(self, theta: Vector, state: TossState, impact: Impact) -> Vector:
+        """(ROWS,) residuals of an impact in SI units."""
+        return impact_residuals(theta, *self._impact(state, impact))[0]
+
+    def _impact(self, state: TossState, impact: Impact) -> tuple[Any, ...]:
+        """Arguments after theta of `kernels.impact_residuals`."""
+        geometry, (a, b) = self.geometry, state.flights[impact.before : impact.before + 2]
+        corner = np.array([geometry.corners[impact.corner], geometry.inwards[impact.corner]])
+        sides = (x for f in (a, b) for x in (f.rates, f.R, impact.t - f.middle))
+        return geometry.gravity, geometry.plane, corner, self.law, *sides
 
     def prior_rows(self, theta: Vector) -> tuple[np.ndarray, np.ndarray, float]:
         mean, std = self.prior

@@ -1,0 +1,205 @@
+"""Tosses of a body with known truth, from a simulator of its own: values and intervals, derivatives, defects."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from poinsot import Project, identify
+from poinsot.cli import main
+from poinsot.estimators.impacts.space.fitting import inertia_chart
+from poinsot.estimators.impacts.space.flights import Toss, flights_of, tracker_noise
+from poinsot.estimators.impacts.space.kernels import (
+    RADIUS,
+    SHIFT,
+    S,
+    flight_derivatives,
+    flight_residuals,
+    impact_derivatives,
+    impact_residuals,
+    inertia_of,
+)
+from poinsot.models.rotations import from_quaternion
+from poinsot.models.spatial import corners_of
+from references.spatial import tossed
+
+CORNERS = np.array(
+    [
+        [-0.06, -0.04, -0.03],
+        [0.07, -0.05, -0.03],
+        [0.05, 0.05, -0.035],
+        [-0.05, 0.04, -0.03],
+        [0.0, 0.0, 0.07],
+    ]
+)
+"""A crooked pyramid, whose center of mass is not that of its volume."""
+TRUTH = {"friction": 0.25, "restitution": 0.45}
+J = np.array([[1.5e-3, 1e-4, -5e-5], [1e-4, 1.9e-3, 5e-5], [-5e-5, 5e-5, 2.3e-3]])
+COLUMNS = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
+JOB = """
+[body]
+shape = "points"
+vertices = {vertices}
+
+[[walls]]
+point = [0.0, 0.0, 0.0]
+normal = [0.0, 0.0, 1.0]
+
+[method]
+name = "impacts"
+{method}
+"""
+RECORDING = """
+[[recordings]]
+path = "{k}.csv"
+time = {{ column = "t", unit = "s" }}
+position = {{ columns = ["x", "y", "z"], unit = "m", scale = {scale} }}
+orientation = {{ columns = ["qx", "qy", "qz", "qw"] }}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("tosses"), np.random.default_rng(5)
+    for k in range(6):
+        times, places, turns = tossed(rng, CORNERS, J, *TRUTH.values(), "poisson")
+        table = np.column_stack([times, places, turns])
+        pl.DataFrame(dict(zip(COLUMNS, table.T, strict=True))).write_csv(folder / f"{k}.csv")
+    return folder
+
+
+def job(folder, name, scale=1.0, count=6, method='restitution = "poisson"'):
+    text = JOB.format(vertices=CORNERS.tolist(), method=method)
+    (folder / name).write_text(text + "".join(RECORDING.format(k=k, scale=scale) for k in range(count)))
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def estimate(folder):
+    return identify(Project.load(job(folder, "job.toml")))
+
+
+def test_values_are_within_their_intervals(estimate):
+    values = dict(zip(estimate.names, zip(estimate.values, estimate.std, strict=True), strict=True))
+    truth = TRUTH | {
+        f"J{a}{b}/m": J["xyz".index(a), "xyz".index(b)] for a, b in ("xx", "xy", "yy", "xz", "yz", "zz")
+    }
+    for name, true in truth.items():
+        value, std = values[name]
+        assert abs(value - true) < 4 * std, name
+    assert values["friction"][1] < 0.02 and values["Jxx/m"][1] < 0.03 * J[0, 0]
+    assert estimate.trust.name in ("trusted", "with_care")
+    assert estimate.extras["scene"].friction == values["friction"][0]
+    assert len(estimate.extras["motions"]) == 6 and len(estimate.extras["impacts"]) > 5
+
+
+def test_the_certificate_is_of_the_values(estimate):
+    assert estimate.certificate().stationarity < 0.2
+    moved = estimate.values.copy()
+    moved[estimate.names.index("friction")] += 10 * estimate.std[estimate.names.index("friction")]
+    assert estimate.updated(values=moved).certificate().stationarity > 5
+    moved[0] = 10 * moved[0]
+    assert not estimate.updated(values=moved).certificate().feasible
+
+
+def test_lengths_that_are_short_are_named(folder):
+    estimate = identify(Project.load(job(folder, "short.toml", scale=0.96)))
+    assert {"length-scale", "clock-scale"} <= {finding.cause for finding in estimate.findings[:3]}
+    assert estimate.trust.name == "not_to_be_used"
+
+
+def test_the_chart_is_of_bodies_only():
+    np.testing.assert_allclose(inertia_of(inertia_chart(J)), J, atol=1e-15)
+    for x in np.random.default_rng(0).normal(size=(50, 6)):
+        a, b, c = np.linalg.eigvalsh(inertia_of(x))
+        assert a > 0 and a + b > c * (1 - 1e-12)
+
+
+def theta_of_truth():
+    theta = np.zeros(S)
+    theta[:6] = inertia_chart(J)
+    theta[9], theta[17], theta[18] = 1.0, *TRUTH.values()
+    return theta
+
+
+def test_derivatives_are_those_of_finite_differences(folder):
+    table = pl.read_csv(folder / "0.csv").to_numpy()
+    toss = Toss("0", table[:, 0], table[:, 1:4], from_quaternion(table[:, 4:]))
+    theta, g = theta_of_truth(), np.array([0.0, 0.0, -9.81])
+    a, b = flights_of(toss, theta, g, tracker_noise([toss]), 0.1)[:2]
+    frames = (
+        toss.times[a.begin : a.end] - a.middle,
+        toss.places[a.begin : a.end],
+        toss.rotations[a.begin : a.end],
+    )
+
+    def residuals(x, flight):
+        return flight_residuals(x, g, flight.p, flight.v, flight.R, flight.w, *frames)
+
+    _, by_state, by_theta = flight_derivatives(theta, g, a.p, a.v, a.R, a.w, *frames)
+    for k in range(12):
+        d = 1e-5 * np.eye(12)[k]
+        expected = (residuals(theta, a.moved(d)) - residuals(theta, a.moved(-d))) / 2e-5
+        np.testing.assert_allclose(by_state[:, :, k], expected, atol=2e-4)
+    for k in range(10):
+        d = 1e-5 * np.eye(S)[k]
+        expected = (residuals(theta + d, a) - residuals(theta - d, a)) / 2e-5
+        np.testing.assert_allclose(by_theta[:, :, k], expected, atol=2e-3)
+    shape = corners_of(CORNERS)
+    plane = np.array([[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0.0]])
+    corner, t = (
+        np.array([shape.points[1], shape.inwards[1]]),
+        0.5 * (toss.times[a.end - 1] + toss.times[b.begin]),
+    )
+
+    def of_impact(x, one=a, other=b, late=0.0):
+        at = t + late
+        return impact_residuals(
+            x, g, plane, corner, 1, one.rates, one.R, at - one.middle, other.rates, other.R, at - other.middle
+        )[0]
+
+    args = a.rates, a.R, t - a.middle, b.rates, b.R, t - b.middle
+    _, _, local, by_theta = impact_derivatives(theta, g, plane, corner, 1, *args)
+    for k in range(12):
+        d = 1e-5 * np.eye(12)[k]
+        expected = (of_impact(theta, a.moved(d)) - of_impact(theta, a.moved(-d))) / 2e-5
+        np.testing.assert_allclose(local[:, k], expected, atol=1e-3)
+        expected = (of_impact(theta, a, b.moved(d)) - of_impact(theta, a, b.moved(-d))) / 2e-5
+        np.testing.assert_allclose(local[:, 12 + k], expected, atol=1e-3)
+    expected = (of_impact(theta, late=1e-5) - of_impact(theta, late=-1e-5)) / 2e-5
+    np.testing.assert_allclose(local[:, 24], expected, rtol=1e-3, atol=1e-2)
+    for k in [*range(SHIFT), *range(RADIUS, S)]:
+        d = 1e-5 * np.eye(S)[k]
+        expected = (of_impact(theta + d) - of_impact(theta - d)) / 2e-5
+        np.testing.assert_allclose(by_theta[:, k], expected, rtol=1e-3, atol=1e-2)
+
+
+def test_what_cannot_be_fitted(folder, capsys):
+    def refused(*changes):
+        text = job(folder, "wrong.toml", count=1).read_text()
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (folder / "wrong.toml").write_text(text)
+        assert main(["identify", str(folder / "wrong.toml")]) == 2
+        return capsys.readouterr().err
+
+    assert "is fitted without seed" in refused(('"poisson"', '"poisson"\nseed = 3'))
+    assert "has no orientation.body.x" in refused(
+        ('orientation = { columns = ["qx", "qy", "qz", "qw"] }', "")
+    )
+    second = "[[walls]]\npoint = [0.0, 1.0, 0.0]\nnormal = [0.0, 1.0, 0.0]\n[method]"
+    assert "strikes one plane" in refused(("[method]", second))
+    assert main(["new", str(folder / "0.csv"), "--shape", "box", "--size", "sides=[0.1, 0.1, 0.1]"]) == 2
+    assert "bodies that are thrown in a plane" in capsys.readouterr().err
+
+
+def test_a_body_that_only_flies_has_no_impact(folder):
+    project = Project.load(job(folder, "flight.toml", count=1))
+    (recording,) = project.settings.recordings
+    short = project.settings.model_copy(
+        update={"recordings": [recording.model_copy(update={"between_s": (0.0, 0.1)})]}
+    )
+    with pytest.raises(Exception, match="no impact between two flights"):
+        identify(replace(project, settings=short))
