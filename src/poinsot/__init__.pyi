@@ -123,6 +123,8 @@ from .estimators.joint import WeightChoice as WeightChoice
 
 # thrown bodies
 from .estimators.impacts.problem import ImpactsProblem as ImpactsProblem
+from .estimators.impacts.space.method import TossIdentification as TossIdentification
+from .estimators.impacts.space.problem import TossesProblem as TossesProblem
 from .estimators.impacts.method import ImpactIdentification as ImpactIdentification
 
 # robots that take position commands

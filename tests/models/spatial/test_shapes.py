@@ -42,7 +42,7 @@ def test_rounded_corners_touch_the_faces():
 
 def test_a_mesh_is_its_hull(tmp_path):
     lines = ["v " + " ".join(f"{1e3 * x:.6f}" for x in point) for point in box(SIDES).points]
-    faces = "124 143 578 586 156 162 348 387 137 175 268 284".split()
+    faces = ["124", "143", "578", "586", "156", "162", "348", "387", "137", "175", "268", "284"]
     (tmp_path / "box.obj").write_text("\n".join([*lines, *("f " + " ".join(face) for face in faces)]) + "\n")
     found = mesh(tmp_path / "box.obj", 1e-3)
     assert len(found.points) == 8
