@@ -210,7 +210,7 @@ def test_poses_that_cannot_be_right(tmp_path, change, message):
         ),
         ([("half_axes = [0.05, 0.025]", "radius = 0.05")], "radius"),
         ([('shape = "ellipse"', 'shape = "blob"')], "shape"),
-        ([("[[walls]]\ny = 0.0", "[held]\ncorner_radius = 0.001")], "is for several drops"),
+        ([("[[walls]]\ny = 0.0", "[held]\ncorner_radius = 0.001")], "of a single drop may have"),
         ([("[[walls]]\ny = 0.0", '[priors]\n"J/m" = { mean = 1.0, std = 1.0 }')], "priors"),
         ([('unit = ["m", "m", "rad"]', 'unit = "rad"')], "x is in rad"),
         (

@@ -498,6 +498,7 @@ class PooledFit:
             (self.friction.median, np.nan) if self.friction else (np.nan, self.friction_bound),
             {},
             {},
+            problem.walls,
             Provenance(
                 warnings=() if self.status.converged else (warning,), notes=tuple(self._notes(mass, agreed))
             ),
