@@ -218,9 +218,6 @@ def test_input_that_cannot_be_used():
         ImpactIdentification((1e-3, 1e-3))
     with pytest.raises(InvalidMethod, match="no law of restitution 'newtn'; did you mean 'newton'"):
         ImpactIdentification(restitution="newtn")
-    several = tuple(Drop(name, times, poses) for name in ("first", "second"))
-    with pytest.raises(InvalidMethod, match="restitution is for a single drop"):
-        ImpactIdentification(restitution="poisson").solve(ImpactsProblem(several, SHAPE, (floor(),)))
 
 
 def forced(mass, seed, size=0.3):

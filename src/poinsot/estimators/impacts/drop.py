@@ -51,7 +51,6 @@ from ...estimate.motions import (
     Impact,
     Impacts,
     SensorFit,
-    likely_law,
     motions_of,
 )
 from ...exceptions import InvalidSignals, NotIdentifiable
@@ -72,6 +71,7 @@ from .problem import (
     impulse_unit,
     motion_of,
 )
+from .restitution import AUTO, compared, law_note
 from .shooting import (
     FINE,
     FRICTION,
@@ -437,7 +437,7 @@ class DropFit(ShootingFit):
             least, most = np.maximum(self.posterior.interval(FRICTION), 0.0)
             notes.append(f"Friction is {self.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
         if len(self.likelihoods) > 1:
-            notes.append(_law_note(self.likelihoods, self.law))
+            notes.append(law_note(self.likelihoods, self.law))
         if self.mass_identifiable and self.mass is not None:
             half = np.exp(NORMAL_95 * np.sqrt(self.posterior.covariance[MASS, MASS]))
             notes.append(
@@ -514,8 +514,6 @@ class DropSimulation(SolvedMotion):
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
-AUTO = "auto"
-"""The law of restitution under which the frames are likeliest."""
 CONTRADICTED, FAR_OFF = 4.0, 2.0
 """Standard deviations of the estimate, and of the prior, from which the floor or the tracked point is not where it is
 declared, and from which this is a warning."""
@@ -573,7 +571,7 @@ def fitted_drop(
     times, poses, forces = drop.times, drop.poses, drop.forces
     given = noise is not None
     noise = np.asarray(drop.noise if noise is None else noise, dtype=float)
-    laws = [law for name in RESTITUTIONS if restitution in (AUTO, name) for law in RESTITUTIONS[name]]
+    laws = [law for name in compared(restitution) for law in RESTITUTIONS[name]]
     exact = np.zeros(len(GEOMETRY))
     surveyed = (exact if values is None else values for values in (geometry, geometry_std))
     shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass, laws[0], *surveyed)
@@ -750,16 +748,6 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
         frame = int(np.argmax(relative.max(axis=1)))
         message = f"the frame at {shooting.times[frame]:.4g} s is far from all others; exclude it if misread"
         yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
-
-
-def _law_note(likelihoods: Mapping[str, float], law: str) -> str:
-    """How far the frames decide between laws of restitution."""
-    best, *others = sorted(likelihoods, key=likelihoods.__getitem__, reverse=True)
-    gains = ", ".join(f"e^{likelihoods[best] - likelihoods[name]:.3g} times ({name})" for name in others)
-    friction = f"; friction acts by the law {law}" if law not in likelihoods else ""
-    if likely_law(likelihoods) is None:
-        return f"The laws of restitution explain the frames alike: {best} is likelier by {gains}{friction}."
-    return f"The law of restitution is {best}: the frames are likelier by {gains}{friction}."
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:

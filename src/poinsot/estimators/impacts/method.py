@@ -22,10 +22,11 @@ from ...models.planar.impulses import RESTITUTIONS
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .collisions import OF_FLIGHTS, SHARED
-from .drop import AUTO, DropFit, fitted_drop
+from .drop import DropFit, fitted_drop
 from .flights import segmented
 from .pooled import PooledFit, agreement, fitted_pool
 from .problem import ImpactsProblem
+from .restitution import AUTO
 from .shooting import GEOMETRY
 
 SURVEYED = (("floor_mm", 1e-3), ("floor_deg", DEGREE), ("tracked_point_mm", 1e-3), ("tracked_point_mm", 1e-3))
@@ -42,7 +43,7 @@ class ImpactIdentification(Method):
         seed: seed of the starting points of a single drop, and of the random halves of several.
         held: known parameters by name (`collisions.SHARED`; of a single drop `shooting.GEOMETRY`) [SI].
         rounds: largest number of updates of the tolerances of several drops.
-        restitution: law of restitution of a single drop: `newton`, `poisson`, `energetic`, or `auto` for the one under
+        restitution: law of restitution: `newton`, `poisson`, `energetic`, or `auto` for the one under
             which the frames are likeliest (`models.planar.impulses`).
 
     Raises:
@@ -97,7 +98,7 @@ class ImpactIdentification(Method):
         """The minimum of the problem; errors as `solve`."""
         drops, shape, walls, held = problem.drops, problem.shape, problem.walls, dict(self.held)
         several = len(drops) > 1
-        for key, idle in (("noise", None), ("drag", (0.0, 0.0)), ("restitution", AUTO)):
+        for key, idle in (("noise", None), ("drag", (0.0, 0.0))):
             if several and getattr(self, key) != idle:
                 raise InvalidMethod(
                     f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
@@ -130,6 +131,7 @@ class ImpactIdentification(Method):
         drag = not {"linear_drag", "angular_drag"} <= set(held)
         parted = segmented(drops, (offset, offset, drag, drag), stop)
         try:
-            return fitted_pool(parted, shape, walls[0], held, self.rounds, progress=progress, stop=stop)
+            pooled = parted, shape, walls[0], held, self.rounds, self.restitution
+            return fitted_pool(*pooled, progress=progress, stop=stop)
         except NotIdentifiable as why:
             raise explain(why, problem.throws, shape, walls) from None
