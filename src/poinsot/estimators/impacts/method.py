@@ -82,12 +82,20 @@ class ImpactIdentification(Method):
         watch = Stopwatch()
         fit = self.fit(problem, progress=progress, stop=stop)
         watch.lap("solve")
-        citations: tuple[str, ...] = ("gabiccini2019", "stewart1996")
+        citations: tuple[str, ...] = ("gabiccini2019", "stewart1996", "stronge2000")
         if isinstance(fit, DropFit):
             estimate = fit.estimate(problem)
         else:
             agreed = agreement(fit, self.seed, progress=progress, stop=stop)
-            estimate, citations = fit.estimate(problem, agreed), ("gabiccini2019", "kalman1960", "bell2002")
+            estimate, citations = (
+                fit.estimate(problem, agreed),
+                (
+                    "gabiccini2019",
+                    "kalman1960",
+                    "bell2002",
+                    "stronge2000",
+                ),
+            )
         watch.lap("summary")
         status = Status.interrupted if stop_requested(stop) else estimate.status
         return estimate.updated(method=self.name, citations=citations, seconds=watch.seconds, status=status)
