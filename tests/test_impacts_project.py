@@ -10,6 +10,7 @@ import pytest
 from poinsot import Project, identify
 from poinsot.cli import main
 from poinsot.estimate import EstimatedMotions
+from poinsot.estimators.impacts.shooting import GEOMETRY
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
 from references.bouncing import SIDE, Throws
@@ -34,6 +35,7 @@ position = { columns = ["x", "y", "angle"], unit = ["m", "m", "rad"] }
 name = "impacts"
 """
 INERTIA, FRICTION, RESTITUTION = 7.5625e-4, 0.3, 0.2
+VALUES = "J/m", "friction", "restitution"
 NOISE = np.array([1e-3, 1e-3, 0.02])
 MARKERS = {"left": (-0.04, 0.01), "right": (0.03, 0.0)}
 
@@ -68,7 +70,7 @@ def estimate(folder):
 
 
 def test_a_throw_from_a_file(estimate):
-    assert estimate.names == ("J/m", "friction", "restitution", "J") and estimate.robot == "disc"
+    assert estimate.names == (*VALUES, *GEOMETRY, "J") and estimate.robot == "disc"
     low, high = estimate.interval("J/m")
     assert low < INERTIA < high
     assert estimate["J"] == pytest.approx(0.064 * estimate["J/m"])
@@ -159,7 +161,7 @@ def pushed(folder, *changes):
 
 def test_a_known_force_gives_mass_inertia_and_impulses(tmp_path):
     found = identify(Project.load(pushed(tmp_path)))
-    assert found.names == ("J/m", "friction", "restitution", "m", "J") and found.identifiable.all()
+    assert found.names == (*VALUES, *GEOMETRY, "m", "J") and found.identifiable.all()
     for name, truth in (("m", 0.064), ("J", 0.064 * INERTIA), ("J/m", INERTIA)):
         std = found.std[found.names.index(name)]
         assert found[name] == pytest.approx(truth, abs=4 * std) and std < 0.05 * truth
@@ -210,7 +212,7 @@ def test_poses_that_cannot_be_right(tmp_path, change, message):
         ),
         ([("half_axes = [0.05, 0.025]", "radius = 0.05")], "radius"),
         ([('shape = "ellipse"', 'shape = "blob"')], "shape"),
-        ([("[[walls]]\ny = 0.0", "[held]\ncorner_radius = 0.001")], "is for several drops"),
+        ([("[[walls]]\ny = 0.0", "[held]\ncorner_radius = 0.001")], "of a single drop may have"),
         ([("[[walls]]\ny = 0.0", '[priors]\n"J/m" = { mean = 1.0, std = 1.0 }')], "priors"),
         ([('unit = ["m", "m", "rad"]', 'unit = "rad"')], "x is in rad"),
         (

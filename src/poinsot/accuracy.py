@@ -30,6 +30,8 @@ class Accuracy:
         delay_ms: efforts against positions: filters and buses.
         clock_percent: rate of the clock.
         length_mm, length_percent: distance between joints, whichever is larger: drawings and tolerances.
+        floor_mm, floor_deg: height and slope of the floor that a thrown body strikes.
+        tracked_point_mm: tracked point of a thrown body from its center of mass, along x and along y.
         axis_deg: direction of a joint's axis.
         unit_deg: orientation of an inertial unit: its seat and its housing.
         unit_gain_percent: scale of an axis of a gyro or accelerometer: an uncalibrated one.
@@ -61,6 +63,9 @@ class Accuracy:
     clock_percent: NotNegative = 0.3
     length_mm: NotNegative = 3.0
     length_percent: NotNegative = 0.5
+    floor_mm: NotNegative = 5.0
+    floor_deg: NotNegative = 1.0
+    tracked_point_mm: NotNegative = 5.0
     axis_deg: NotNegative = 0.3
     unit_deg: NotNegative = 1.0
     unit_gain_percent: NotNegative = 1.0

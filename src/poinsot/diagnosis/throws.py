@@ -67,6 +67,7 @@ CAUSES = (
     Cause("angle-unit", "Degrees are declared as radians, or the reverse.", "Declare the other unit."),
     Cause("angle-zero", "The zero of the angle differs from the outline's.", "Correct the angle's offset."),
     Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
+    Cause("tracked-point", "The tracked point is not where it is declared.", "Measure it from the center of mass."),
     LOST,
     *StaleSamples.causes,
     *Outliers.causes,

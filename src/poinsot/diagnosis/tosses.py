@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """How well a laboratory knows the scene: standard deviations of gravity's ratio, of places [m] and of directions
-    [rad].
+    """How well a laboratory knows the scene: standard deviations of gravity's ratio, of the floor's height [m] and tilt
+    [rad], and of places in the body [m].
     """
 
     gravity: float
-    places: float
-    directions: float
+    height: float
+    tilt: float
+    point: float
 
 
 class TossChecks:
@@ -73,11 +74,11 @@ class TossChecks:
 
     def _geometry(self, estimate: Estimate, surveyed: Surveyed) -> Iterator[Finding]:
         for cause, names, std, what in (
-            ("wall", ("floor_height",), surveyed.places, "The plane is {:+.3g} mm from where it is declared"),
+            ("wall", ("floor_height",), surveyed.height, "The plane is {:+.3g} mm from where it is declared"),
             (
                 "wall",
                 ("floor_tilt_1", "floor_tilt_2"),
-                surveyed.directions,
+                surveyed.tilt,
                 "The plane is tilted by {:+.3g} degrees",
             ),
         ):

@@ -81,7 +81,9 @@ EXTRAS: dict[str, Any] = {
     ],
     "impacts?": [Impact],
     "scene?": Scene,
-    "simulation?": named(Numbers, "noise drag") | named(Number, "friction mass") | {"law?": str},
+    "simulation?": named(Numbers, "noise drag geometry geometry_std")
+    | named(Number, "friction mass")
+    | {"law": str},
     "flights?": named(Numbers, "impact_times_s lost_times_s floor_heights_m wall_modes_m"),
     "body_motions?": [named(int, "samples bodies")],
     "convergence?": named(Numbers, "cost infeasibility") | {"parameters": dict[str, Numbers]},

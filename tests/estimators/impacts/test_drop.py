@@ -1,15 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from poinsot.accuracy import Accuracy
 from poinsot.estimate import Status
 from poinsot.estimators.impacts.drop import fitted_drop
 from poinsot.estimators.impacts.flights import moving
 from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
-from poinsot.estimators.impacts.shooting import FRICTION, INERTIA as INERTIA_AT, MASS
+from poinsot.estimators.impacts.shooting import FRICTION, GEOMETRY, INERTIA as INERTIA_AT, MASS
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
-from poinsot.models.planar.drop import Drop
+from poinsot.models.planar.drop import Drop, of_point
 from poinsot.models.planar.events import moved
 from references.exact_steps import contacts_struck, stepped
 
@@ -154,6 +157,49 @@ def test_a_law_that_is_given_is_not_compared():
     assert not any("law of restitution" in note for note in estimate.notes)
 
 
+def surveyed(off, **settings):
+    """The rod's drop with the floor and the tracked point off by (4,), and the truth as declared."""
+    drop = rod("newton")
+    # a higher floor than declared: frames and floor are higher by the same
+    moved_frames = drop.poses + np.array([0.0, off[0], 0.0])
+    frames = of_point(moved_frames, np.array(off[2:]))
+    problem = ImpactsProblem((replace(drop, poses=frames),), ROD, (floor(0.0, -off[1]),))
+    return ImpactIdentification(**settings).solve(problem)
+
+
+@pytest.mark.parametrize(
+    ("off", "cause"),
+    [
+        ((0.0, 0.0, 0.0, 0.0), None),
+        ((3e-3, 0.0, 0.0, 0.0), "wall"),
+        ((0.0, np.radians(1), 0.0, 0.0), "wall"),
+        ((0.0, 0.0, 4e-3, -3e-3), "tracked-point"),
+    ],
+)
+def test_a_survey_that_is_off_changes_no_value_and_is_named(off, cause):
+    estimate = surveyed(off)
+    assert {"wall", "tracked-point"} & {finding.cause for finding in estimate.findings} == {cause} - {None}
+    assert estimate.trust.value == "trusted" and estimate.certificate().holds
+    truths = {"J/m": 3.4e-3, "restitution": 0.5} | dict(zip(GEOMETRY, off, strict=True))
+    for name, truth in truths.items():
+        k = estimate.names.index(name)
+        assert abs(estimate.values[k] - truth) < 4 * estimate.std[k], name
+    assert estimate["J/m"] == pytest.approx(3.4e-3, rel=0.05)
+
+
+def test_held_geometry_is_not_estimated():
+    estimate = surveyed((3e-3, 0.0, 0.0, 0.0), held={"floor_height": 3e-3, "floor_slope": 0.0})
+    assert not {"floor_height", "floor_slope"} & set(estimate.names)
+    assert not estimate.findings and estimate["J/m"] == pytest.approx(3.4e-3, rel=0.03)
+    with pytest.raises(InvalidMethod, match="delete corner_radius"):
+        surveyed((0.0,) * 4, held={"corner_radius": 1e-3})
+
+
+def test_an_exact_laboratory_knows_floor_and_tracked_point():
+    problem = ImpactsProblem((rod("newton"),), ROD, (floor(),), accuracy=Accuracy(exact=True))
+    assert not set(GEOMETRY) & set(ImpactIdentification().solve(problem).names)
+
+
 def test_laws_that_predict_alike_are_not_told_apart(sliding):
     """The ellipse slides through its impacts."""
     values = sliding.likelihoods.values()
@@ -172,9 +218,6 @@ def test_input_that_cannot_be_used():
         ImpactIdentification((1e-3, 1e-3))
     with pytest.raises(InvalidMethod, match="no law of restitution 'newtn'; did you mean 'newton'"):
         ImpactIdentification(restitution="newtn")
-    several = tuple(Drop(name, times, poses) for name in ("first", "second"))
-    with pytest.raises(InvalidMethod, match="restitution is for a single drop"):
-        ImpactIdentification(restitution="poisson").solve(ImpactsProblem(several, SHAPE, (floor(),)))
 
 
 def forced(mass, seed, size=0.3):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from poinsot.accuracy import Accuracy
@@ -27,13 +26,3 @@ def test_errors_of_a_laboratory_widen_and_none_do_not(frames):
     assert (variances[0] >= variances[1] * 0.93).all()
     assert variances[0][6] > 1.2 * variances[1][6]
     assert not fit_of_effects(frames).named
-
-
-def test_a_floor_that_is_lower_is_named_with_its_height(frames):
-    """To first order: frames are moved by 4 mm along y, against the motion that was found."""
-    poses = frames.shooting.poses + np.array([0.0, 4e-3, 0.0])
-    moved = replace(frames, shooting=replace(frames.shooting, poses=poses))
-    fit = fit_of_effects(moved)
-    (column,) = [column for column in fit.columns if column.effect.name == "wall"]
-    x, H = fit.solve(np.concatenate([fit.own, fit.places([column])]))
-    assert abs(x[-1] * column.size - 4) < 4 * column.size * np.sqrt(np.linalg.inv(H)[-1, -1]) + 1e-9

@@ -44,7 +44,7 @@ class Linear(Shooting):
 
     def shot(self, which):
         return ShootingFit(
-            self.centers[which], self.depths[which], np.zeros((10, 3)), Status.solved, 0, False
+            self.centers[which], self.depths[which], np.zeros((10, 3)), Status.solved, 0, "complementarity"
         )
 
     def fit(self, theta, frames=None, method=None):

@@ -51,6 +51,50 @@ def test_slopes_are_differences_both_ways(law):
         np.testing.assert_allclose(J[:, k], central, rtol=0.02, atol=0.02 * np.abs(central).max())
 
 
+SURVEYED = np.array([5e-3, np.radians(1), 5e-3, 5e-3])
+OFF = np.array([2e-3, -0.01, 3e-3, -1e-3])
+
+
+def elsewhere(law="newton"):
+    """Frames of a point beside the center of mass, above a floor that is not where it is declared; and theta."""
+    times, truth = np.arange(61) / 120, np.append(TRUTH, OFF)
+    body = PlanarBody(SHAPE, 1.0, float(np.exp(TRUTH[6])), 0.3, 0.2, law=law)
+    poses = moved(body, [floor(OFF[0], OFF[1])], TRUTH[:3], TRUTH[3:6], times)[0]
+    c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
+    away = np.column_stack([c * OFF[2] - s * OFF[3], s * OFF[2] + c * OFF[3], 0 * c])
+    poses = poses + away + NOISE * np.random.default_rng(1).standard_normal(poses.shape)
+    return Shooting(times, poses, NOISE, SHAPE, [floor()], law=law, geometry_std=SURVEYED), truth
+
+
+def test_floor_and_tracked_point_are_those_of_the_frames():
+    of, truth = elsewhere()
+    assert np.mean(of.residuals(truth) ** 2) == pytest.approx(1, abs=4 * np.sqrt(2 / 183))
+    np.testing.assert_allclose(of.misfit(truth)[-4:], OFF / SURVEYED)
+    start = np.append(TRUTH, np.zeros(4))
+    fit = of.fit(start)
+    assert fit.status is Status.solved
+    away, P = fit.theta - truth, MixturePosterior.of(of, [fit]).covariance
+    # chi-square of seven: of J/m, friction, restitution and the geometry
+    assert away[INERTIA:] @ np.linalg.solve(P[INERTIA:, INERTIA:], away[INERTIA:]) < 7 + 4 * np.sqrt(14)
+    assert (np.sqrt(np.diag(P))[9:] < 0.6 * SURVEYED).all()
+
+
+def test_geometry_that_is_held_stays():
+    of, truth = elsewhere()
+    held = replace(of, geometry=OFF * [1, 1, 0, 0], geometry_std=SURVEYED * [0, 0, 1, 1])
+    np.testing.assert_array_equal(held.residuals(np.delete(truth, [9, 10])), of.residuals(truth))
+    assert held.parameters == 11 and held.name_of(10) == "tracked_offset_y"
+
+
+def test_slopes_of_the_geometry_are_differences_both_ways():
+    of, truth = elsewhere()
+    J = of.misfit_jacobian(of.jacobian(truth, of.residuals(truth)))
+    for k, scale in enumerate(of.scale()):
+        step = 1e-5 * scale * np.eye(13)[k]
+        central = (of.misfit(truth + step) - of.misfit(truth - step)) / (2e-5 * scale)
+        np.testing.assert_allclose(J[:, k], central, rtol=0.02, atol=0.02 * np.abs(central).max())
+
+
 @pytest.fixture(scope="module")
 def rolling():
     """A throw that bounces eleven times and then rolls, of 750 frames."""

@@ -123,9 +123,9 @@ def test_random_polygons_keep_their_sides_when_corners_are_rounded(rng):
         (lambda: rectangle(1.0, np.inf), "sides of a rectangle"),
         (lambda: Polygon(np.zeros((2, 2))), "at least three corners"),
         (lambda: Polygon(np.full((3, 2), np.nan)), "at least three corners"),
-        (lambda: Polygon(np.array([[0.0, 0], [1, 0], [0.2, 0.2], [0, 1]])), "convex"),
-        (lambda: Polygon(np.array([[0.0, 0], [1, 1], [1, 0], [0, 1]])), "convex"),
-        (lambda: Polygon(np.array([[0.0, 0], [1, 0], [2, 0], [0, 1]])), "convex"),
+        (lambda: Polygon(np.array([[0.0, 0], [1, 1], [1, 0], [0, 1]])), "does not cross itself"),
+        (lambda: Polygon(np.array([[0.0, 0], [1, 0], [1, 0], [0, 1]])), "does not cross itself"),
+        (lambda: Polygon(np.array([[0.0, 0], [1, 0], [2, 0]])), "does not cross itself"),
         (lambda: Polygon(HEXAGON, -0.1), "corner radius of a polygon must be at least 0, not -0.1"),
         (lambda: rectangle(0.06, 0.06, 0.031), "corners of radius 0.031 m do not fit"),
         (lambda: SmoothCurve(0.0), "must be above 0 m"),
@@ -138,10 +138,35 @@ def test_what_is_no_shape_is_refused(make, message):
         make()
 
 
+def test_walls_touch_the_hull_of_an_outline_that_is_not_convex(rng):
+    """An L, a T, and stars about the origin, whose corners lie at random distances."""
+    L = np.array([[0, 0], [0.1, 0], [0.1, 0.03], [0.03, 0.03], [0.03, 0.1], [0, 0.1]]) - 0.03
+    T = np.array([[-5, 0], [5, 0], [5, 2], [1, 2], [1, 9], [-1, 9], [-1, 2], [-5, 2]]) - [0, 3.5]
+    angles = np.linspace(0, 2 * np.pi, 9, endpoint=False)
+    stars = [
+        rng.uniform(0.2, 1, (9, 1)) * np.column_stack([np.cos(angles), np.sin(angles)]) for _ in range(20)
+    ]
+    for corners in (L, T, *stars):
+        shapes = Polygon(corners), Polygon(corners[::-1].copy())
+        for phi in np.linspace(0, 6, 61):
+            farthest = (corners @ [np.cos(phi), np.sin(phi)]).max()
+            assert [shape.support(phi).max() for shape in shapes] == pytest.approx([farthest, farthest])
+    assert len(Polygon(L).parts) == 5 and len(Polygon(L).outline()) == 7
+
+
+def test_a_corner_on_a_side_changes_nothing():
+    square = np.array([[0.0, 0], [1, 0], [2, 0], [2, 2], [0, 2]]) - 1
+    assert len(Polygon(square).parts) == 4
+
+
+def test_parts_of_a_convex_polygon_are_its_corners_in_their_order():
+    np.testing.assert_array_equal(Polygon(HEXAGON).parts[:, :2], HEXAGON)
+
+
 def test_a_pentagram_is_no_outline():
     """It turns left everywhere, but twice around."""
     angles = np.arange(5) * 4 * np.pi / 5
-    with pytest.raises(InvalidModel, match="convex"):
+    with pytest.raises(InvalidModel, match="does not cross itself"):
         Polygon(np.column_stack([np.cos(angles), np.sin(angles)]))
 
 

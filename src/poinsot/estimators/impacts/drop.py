@@ -24,7 +24,7 @@ whose right-hand side is not 0: with one of them m and J are determined separate
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,11 @@ from ...estimate.motions import (
     Impact,
     Impacts,
     SensorFit,
-    likely_law,
     motions_of,
 )
 from ...exceptions import InvalidSignals, NotIdentifiable
 from ...models.planar.body import GRAVITY, Wall, contacts_at
-from ...models.planar.drop import Drop
+from ...models.planar.drop import Drop, of_point
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.impulses import RESTITUTIONS
 from ...models.planar.shapes import Shape
@@ -72,14 +71,15 @@ from .problem import (
     impulse_unit,
     motion_of,
 )
+from .restitution import AUTO, compared, law_note
 from .shooting import (
     FINE,
     FRICTION,
+    GEOMETRY,
     INERTIA,
     MASS,
     MAX_FRICTION,
     MIXTURE_SAMPLES,
-    PRIOR_STD,
     RESTITUTION,
     STATIONARY,
     WIDENING,
@@ -157,7 +157,8 @@ class DropFit(ShootingFit):
     Args:
         drop: measured frames until the body came to rest.
         posterior: of theta. noise_given: whether the tracker's noise was given.
-        findings: findings against the result. velocities: (N, 3) at its frames.
+        findings: findings against the result. center, velocities: (N, 3) poses of the center of mass at its frames, and
+            their rates.
         impacts: impacts in their order, impulses by mass [m/s].
         friction_bound: lower bound of mu, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force determines it.
@@ -169,6 +170,7 @@ class DropFit(ShootingFit):
     posterior: MixturePosterior
     noise_given: bool
     findings: tuple[Finding, ...]
+    center: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
     impacts: ImpactEvents
     friction_bound: float | None
@@ -210,7 +212,7 @@ class DropFit(ShootingFit):
         share it evenly.
         """
         J = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
-        J = (J * PRIOR_STD[: len(self.theta)]).reshape(len(self.drop.times), 3, -1)
+        J = (J * self.shooting.prior_std).reshape(len(self.drop.times), 3, -1)
         # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
         normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
         known = np.concatenate([[0.0], 1 / np.linalg.pinv(normal, hermitian=True)[:, INERTIA, INERTIA] - 1])
@@ -229,7 +231,8 @@ class DropFit(ShootingFit):
         if self.friction_bound is not None:
             what = "friction, above the least value with which every impact sticks"
             undetermined.append(Direction(what, "unexcited"))
-        touched = [contacts_at(q, problem.shape, problem.walls) for q in self.impacts.poses]
+        walls = self.shooting.walls_of(self.theta)
+        touched = [contacts_at(q, problem.shape, walls) for q in self.impacts.poses]
         normals, tangents = (
             np.array([at[k][which] for at, which in zip(touched, self.impacts.contacts, strict=True)])
             for k in (1, 2)
@@ -239,13 +242,17 @@ class DropFit(ShootingFit):
         energy = v**2 @ [0.5, 0.5, 0.5 * self.inertia_to_mass] + GRAVITY * q[:, 1]
         motion, (parameters, normal, effects) = self._motion(), self._parameters(problem)
         pose = motion.sensors[0]
+        # a fit that failed does not tell where the floor is
+        offset = self.shooting.geometry_of(self.theta)[2:]
+        there = {} if self.findings else {"walls": walls, "throws": problem.throws_about(offset)}
         return impacts_estimate(
             problem,
             parameters,
             self.status,
             normal,
             {
-                "known": self.findings,
+                **there,
+                "known": (*self.findings, *self._contradictions()),
                 "upper": {"friction": MAX_FRICTION, "restitution": 1.0},
                 "effects": None if effects is None else effects.fit,
             },
@@ -258,11 +265,14 @@ class DropFit(ShootingFit):
                     self.friction,
                     self.shooting.mass_of(self.theta),
                     self.shooting.law,
+                    self.shooting.geometry,
+                    self.shooting.geometry_std,
                 ),
             ),
             (self.friction, np.nan) if self.friction_bound is None else (np.nan, self.friction_bound),
             {drop.name: (times, impulse_unit(self.mass)[0] * energy)},
             self.likelihoods,
+            walls,
             Provenance(
                 warnings=tuple(f"Do not trust this yet: {finding.message}." for finding in self.findings),
                 notes=tuple(self._notes(consistency(self.impacts, normals, tangents, self._pushes()))),
@@ -294,6 +304,9 @@ class DropFit(ShootingFit):
             ("friction", "1", "friction", self.friction, by[FRICTION], FRICTION),
             ("restitution", "1", "restitution", self.restitution, by[RESTITUTION], RESTITUTION),
         ]
+        for k, which in enumerate(self.shooting.estimated_geometry, self.shooting.own):
+            unit = "rad" if GEOMETRY[which] == "floor_slope" else "m"
+            rows.append((GEOMETRY[which], unit, "geometry", float(self.theta[k]), by[k], k))
         mass, estimated = self.shooting.mass_of(self.theta), self.shooting.mass_is_estimated
         if mass is not None:
             if estimated:
@@ -332,11 +345,45 @@ class DropFit(ShootingFit):
         )
         return parameters, normal, systematic
 
+    def _contradictions(self) -> Iterator[Finding]:
+        """Of the floor and the tracked point, which the frames show to be elsewhere than declared."""
+        shooting, std = self.shooting, np.sqrt(np.diag(self.posterior.covariance))
+        for cause, what, names in (
+            ("wall", "The floor", GEOMETRY[:2]),
+            ("tracked-point", "The tracked point", GEOMETRY[2:]),
+        ):
+            at = [
+                k
+                for k, which in enumerate(shooting.estimated_geometry, shooting.own)
+                if GEOMETRY[which] in names
+            ]
+            sure = np.abs(self.theta[at]) / std[at]
+            if sure.max(initial=0.0) < CONTRADICTED:
+                continue
+            severity = (
+                Severity.warning
+                if (np.abs(self.theta[at]) > FAR_OFF * shooting.prior_std[at]).any()
+                else Severity.note
+            )
+            sizes = [
+                f"{np.degrees(self.theta[k]):+.2g} degrees"
+                if shooting.name_of(k) == "floor_slope"
+                else f"{1e3 * self.theta[k]:+.2g} mm ({shooting.name_of(k).rsplit('_', 1)[1]})"
+                for k in at
+            ]
+            yield Finding(
+                cause,
+                severity,
+                f"{what} is not where it is declared, but off by {' and '.join(sizes)}.",
+                "The estimate allows for it; measure it again, and declare it.",
+                evidence=float(sure.max()),
+            )
+
     def _motion(self) -> EstimatedMotion:
         names, measured = tuple(f"position.{axis}" for axis in POSE), self.drop.poses
         normalized = (measured - self.predicted) / self.shooting.noise
         pose = SensorFit("pose", names, tuple(POSE.values()), measured, self.predicted, names, normalized)
-        columns = {"position": self.predicted, "velocity": self.velocities}
+        columns = {"position": self.center, "velocity": self.velocities}
         return motion_of(self.drop.name, self.drop.times, columns, pose)
 
     def _impacts(self, problem: ImpactsProblem, normals: Matrix, tangents: Matrix) -> list[Impact]:
@@ -390,7 +437,7 @@ class DropFit(ShootingFit):
             least, most = np.maximum(self.posterior.interval(FRICTION), 0.0)
             notes.append(f"Friction is {self.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
         if len(self.likelihoods) > 1:
-            notes.append(_law_note(self.likelihoods, self.law))
+            notes.append(law_note(self.likelihoods, self.law))
         if self.mass_identifiable and self.mass is not None:
             half = np.exp(NORMAL_95 * np.sqrt(self.posterior.covariance[MASS, MASS]))
             notes.append(
@@ -419,6 +466,7 @@ class DropSimulation(SolvedMotion):
         friction: of the simulation, also where its value is not identifiable.
         mass: of the simulation [kg]; None where no force acts and none is given.
         law: of impacts, as in `PlanarBody`.
+        geometry: (4,) values of `GEOMETRY` that were not estimated. geometry_std: (4,) of the prior of those that were.
     """
 
     key = "simulation"
@@ -428,6 +476,8 @@ class DropSimulation(SolvedMotion):
     friction: float
     mass: float | None
     law: str = "complementarity"
+    geometry: Vector = field(default_factory=lambda: np.zeros(len(GEOMETRY)))
+    geometry_std: Vector = field(default_factory=lambda: np.zeros(len(GEOMETRY)))
 
     def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
         """theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its
@@ -437,7 +487,9 @@ class DropSimulation(SolvedMotion):
         """
         drop, path = moving(problem.drops[0]), motions_of(estimate)[0].path
         known = problem.shape, problem.walls, self.drag, drop.forces, problem.mass
-        shooting = Shooting(drop.times, drop.poses, self.noise, *known, self.law)
+        shooting = Shooting(
+            drop.times, drop.poses, self.noise, *known, self.law, self.geometry, self.geometry_std
+        )
         values = {
             name: float(value)
             for name, value, known in zip(estimate.names, estimate.values, estimate.identifiable, strict=True)
@@ -449,20 +501,22 @@ class DropSimulation(SolvedMotion):
         # J/m or a mass that is not positive gives no finite theta, and no certificate below
         with np.errstate(divide="ignore", invalid="ignore"):
             theta = shooting.theta((poses[0], rates[0]), values["J/m"], friction, values["restitution"], m)
+        theta[shooting.own :] = [values[GEOMETRY[k]] for k in shooting.estimated_geometry]
         lower, upper = shooting.bounds()
         if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
             return Certificate(float("inf"), False, STATIONARY)
         derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
-        simulated = shooting.residuals(theta).reshape(-1, 3) + drop.poses / self.noise
-        moves = bool(np.abs(simulated - poses / self.noise).max() < AGREES)
+        simulated = shooting.motion(theta, drop.times)[0]
+        moves = bool(np.abs((simulated - poses) / self.noise).max() < AGREES)
         return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
 
 
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
-AUTO = "auto"
-"""The law of restitution under which the frames are likeliest."""
+CONTRADICTED, FAR_OFF = 4.0, 2.0
+"""Standard deviations of the estimate, and of the prior, from which the floor or the tracked point is not where it is
+declared, and from which this is a warning."""
 LAW_STARTS = 2
 """Number of samples that start a fit under each law of impact, beside the deepest minimum."""
 STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
@@ -492,6 +546,8 @@ def fitted_drop(
     drag: tuple[float, float] = (0.0, 0.0),
     seed: int = 0,
     restitution: str = AUTO,
+    geometry: Vector | None = None,
+    geometry_std: Vector | None = None,
     *,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
@@ -502,6 +558,7 @@ def fitted_drop(
         drop: frames, poses of the center of mass. shape, walls: outline of the body, and walls that it may strike.
         mass: [kg], if it is known; without known forces it acts in no way.
         noise, drag, seed, restitution: as in `ImpactIdentification`.
+        geometry, geometry_std: as in `Shooting`; None: walls and tracked point are exact.
 
     Raises:
         InvalidSignals: if there are too few frames.
@@ -514,8 +571,10 @@ def fitted_drop(
     times, poses, forces = drop.times, drop.poses, drop.forces
     given = noise is not None
     noise = np.asarray(drop.noise if noise is None else noise, dtype=float)
-    laws = [law for name in RESTITUTIONS if restitution in (AUTO, name) for law in RESTITUTIONS[name]]
-    shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass, laws[0])
+    laws = [law for name in compared(restitution) for law in RESTITUTIONS[name]]
+    exact = np.zeros(len(GEOMETRY))
+    surveyed = (exact if values is None else values for values in (geometry, geometry_std))
+    shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass, laws[0], *surveyed)
     rng = np.random.default_rng(seed)
     limit = float(stats.chi2.ppf(1 - SIGNIFICANCE, shooting.degrees))
     limit *= 1.0 if given else UNKNOWN_NOISE_FACTOR
@@ -631,7 +690,7 @@ def _result(
 ) -> DropFit:
     posterior, fit = MixturePosterior.of(shooting, fits), fits[0]
     shooting = shooting.under_law_of(fit)
-    predicted, velocities, impacts = shooting.motion(fit.theta, shooting.times)
+    center, velocities, impacts = shooting.motion(fit.theta, shooting.times)
     if not len(impacts.times):
         raise NotIdentifiable(
             f"the body hits nothing in {drop.name}"
@@ -649,7 +708,8 @@ def _result(
         status=Status.interrupted if interrupted else fit.status,
         law=fit.law,
         findings=tuple(_distrust(drop, shooting, fit, noise_given)),
-        predicted=predicted,
+        predicted=of_point(center, shooting.geometry_of(fit.theta)[2:]),
+        center=center,
         velocities=velocities,
         impacts=impacts,
         friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
@@ -688,16 +748,6 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
         frame = int(np.argmax(relative.max(axis=1)))
         message = f"the frame at {shooting.times[frame]:.4g} s is far from all others; exclude it if misread"
         yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
-
-
-def _law_note(likelihoods: Mapping[str, float], law: str) -> str:
-    """How far the frames decide between laws of restitution."""
-    best, *others = sorted(likelihoods, key=likelihoods.__getitem__, reverse=True)
-    gains = ", ".join(f"e^{likelihoods[best] - likelihoods[name]:.3g} times ({name})" for name in others)
-    friction = f"; friction acts by the law {law}" if law not in likelihoods else ""
-    if likely_law(likelihoods) is None:
-        return f"The laws of restitution explain the frames alike: {best} is likelier by {gains}{friction}."
-    return f"The law of restitution is {best}: the frames are likelier by {gains}{friction}."
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:

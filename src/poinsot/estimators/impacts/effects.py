@@ -25,7 +25,7 @@ from ...diagnosis.effects.geometry import DEGREE, ClockRate, Tilt, ZeroOffset
 from ...diagnosis.systematic import EffectUncertainty
 from ...diagnosis.throws import OF_THROWS
 from ...parameters import Normal
-from .shooting import PRIOR_STD, Shooting, covariance_root
+from .shooting import Shooting, covariance_root
 
 NONLINEAR = 0.5
 """Largest part of a change of the residuals by a standard deviation of theta that is not linear."""
@@ -89,32 +89,24 @@ class PoseScale(Effect):
         yield at.column(self, "length_percent", 0.01, at.poses * [1.0, 1.0, 0.0])
 
 
-class WallHeight(Effect):
-    """Walls that are lower than declared."""
-
-    name, cause, unit = "wall", OF_THROWS["wall"], "mm"
-    sentence, unchecked = "Walls are {size} from where they are declared", "the height of the walls"
-
-    def columns(self, at: SimulatedFrames) -> Iterator[EffectColumn]:
-        yield at.column(self, "length_mm", 1e-3, np.array([0.0, 1.0, 0.0]))
-
-
-EFFECTS: tuple[Effect, ...] = (AngleZero(), CameraTilt(), FrameRate(), PoseScale(), WallHeight())
+EFFECTS: tuple[Effect, ...] = (AngleZero(), CameraTilt(), FrameRate(), PoseScale())
 
 
 def fit_of_effects(at: SimulatedFrames) -> EffectFit | None:
     """Theta and effects together; None where the motion is not linear in theta over a standard deviation."""
     e = at.shooting.residuals(at.theta)
     J = at.shooting.jacobian(at.theta, e)
-    for step in covariance_root(J)[0].T:
+    wide = at.shooting.prior_std
+    for step in covariance_root(J, wide)[0].T:
         linear = J @ step
         change = at.shooting.residuals(at.theta + step) - e
         if not np.linalg.norm(change - linear) < NONLINEAR * max(float(np.linalg.norm(linear)), 1.0):
             return None
     W = J.reshape(len(at.poses), 3, -1)
     columns = tuple(column for effect in EFFECTS for column in effect.columns(at) if column.size > 0)
+    means = np.append(at.theta[: at.shooting.own], np.zeros(len(wide) - at.shooting.own))
     priors = tuple(
-        (k, Normal(float(x), float(std))) for k, (x, std) in enumerate(zip(at.theta, PRIOR_STD, strict=False))
+        (k, Normal(float(x), float(std))) for k, (x, std) in enumerate(zip(means, wide, strict=True))
     )
     y = W @ at.theta - e.reshape(-1, 3)
     return EffectFit(W, y, at.theta, columns, (len(y),), np.ones(3), priors)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ...arrays import Vector
+from ...diagnosis.effects.geometry import DEGREE
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known, listing
@@ -20,10 +22,15 @@ from ...models.planar.impulses import RESTITUTIONS
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .collisions import OF_FLIGHTS, SHARED
-from .drop import AUTO, DropFit, fitted_drop
+from .drop import DropFit, fitted_drop
 from .flights import segmented
 from .pooled import PooledFit, agreement, fitted_pool
 from .problem import ImpactsProblem
+from .restitution import AUTO
+from .shooting import GEOMETRY
+
+SURVEYED = (("floor_mm", 1e-3), ("floor_deg", DEGREE), ("tracked_point_mm", 1e-3), ("tracked_point_mm", 1e-3))
+"""Standard deviation of each component of `GEOMETRY` in `Accuracy`, and its unit in SI."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,9 @@ class ImpactIdentification(Method):
         noise: (3,) standard deviations of x, y [m] and theta [rad] in a frame of a single drop; None: estimated.
         drag: linear and angular, of a single drop [1/s]; that of several is estimated.
         seed: seed of the starting points of a single drop, and of the random halves of several.
-        held: known parameters of several drops by name (`collisions.SHARED`) [SI].
+        held: known parameters by name (`collisions.SHARED`; of a single drop `shooting.GEOMETRY`) [SI].
         rounds: largest number of updates of the tolerances of several drops.
-        restitution: law of restitution of a single drop: `newton`, `poisson`, `energetic`, or `auto` for the one under
+        restitution: law of restitution: `newton`, `poisson`, `energetic`, or `auto` for the one under
             which the frames are likeliest (`models.planar.impulses`).
 
     Raises:
@@ -75,12 +82,20 @@ class ImpactIdentification(Method):
         watch = Stopwatch()
         fit = self.fit(problem, progress=progress, stop=stop)
         watch.lap("solve")
-        citations: tuple[str, ...] = ("gabiccini2019", "stewart1996")
+        citations: tuple[str, ...] = ("gabiccini2019", "stewart1996", "stronge2000")
         if isinstance(fit, DropFit):
             estimate = fit.estimate(problem)
         else:
             agreed = agreement(fit, self.seed, progress=progress, stop=stop)
-            estimate, citations = fit.estimate(problem, agreed), ("gabiccini2019", "kalman1960", "bell2002")
+            estimate, citations = (
+                fit.estimate(problem, agreed),
+                (
+                    "gabiccini2019",
+                    "kalman1960",
+                    "bell2002",
+                    "stronge2000",
+                ),
+            )
         watch.lap("summary")
         status = Status.interrupted if stop_requested(stop) else estimate.status
         return estimate.updated(method=self.name, citations=citations, seconds=watch.seconds, status=status)
@@ -91,18 +106,20 @@ class ImpactIdentification(Method):
         """The minimum of the problem; errors as `solve`."""
         drops, shape, walls, held = problem.drops, problem.shape, problem.walls, dict(self.held)
         several = len(drops) > 1
-        for key, idle in (("noise", None), ("drag", (0.0, 0.0)), ("restitution", AUTO)):
+        for key, idle in (("noise", None), ("drag", (0.0, 0.0))):
             if several and getattr(self, key) != idle:
                 raise InvalidMethod(
                     f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
                 )
         if not several:
-            if held:
+            if others := set(held) - set(GEOMETRY):
                 raise InvalidMethod(
-                    "[held] is for several drops, whose geometry is estimated, but there is one: delete "
-                    f"{listing(held)}"
+                    f"[held] of a single drop may have {listing(GEOMETRY)}; delete {listing(sorted(others))}"
                 )
-            simulated = self.noise, self.drag, self.seed, self.restitution
+            stds = np.array([problem.accuracy.of(name) * unit for name, unit in SURVEYED])
+            stds[[name in held for name in GEOMETRY]] = 0.0
+            surveyed = np.array([held.get(name, 0.0) for name in GEOMETRY]), stds
+            simulated = self.noise, self.drag, self.seed, self.restitution, *surveyed
             return fitted_drop(drops[0], shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
         if len(walls) > 1:
             raise InvalidMethod(
@@ -122,6 +139,7 @@ class ImpactIdentification(Method):
         drag = not {"linear_drag", "angular_drag"} <= set(held)
         parted = segmented(drops, (offset, offset, drag, drag), stop)
         try:
-            return fitted_pool(parted, shape, walls[0], held, self.rounds, progress=progress, stop=stop)
+            pooled = parted, shape, walls[0], held, self.rounds, self.restitution
+            return fitted_pool(*pooled, progress=progress, stop=stop)
         except NotIdentifiable as why:
             raise explain(why, problem.throws, shape, walls) from None

@@ -44,7 +44,7 @@ from ...estimate import (
     Status,
 )
 from ...estimate.fit import fit_of
-from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit
+from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit, likely_law
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known
 from ...models.planar.body import GRAVITY, Wall
 from ...models.planar.drop import Drop, of_center
@@ -80,6 +80,7 @@ from .problem import (
     impulse_unit,
     motion_of,
 )
+from .restitution import AUTO, LawFit, PooledImpulses, compared, fitted_laws, law_note
 from .shooting import STATIONARY
 
 if TYPE_CHECKING:
@@ -311,7 +312,7 @@ class PooledFit:
     Args:
         segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
-        verdicts: (I,) `ADMITTED`, or why not.
+        verdicts: (I,) `ADMITTED`, or why not. asked: law of restitution, as in `ImpactIdentification`.
     """
 
     segmented: Segmented
@@ -322,6 +323,7 @@ class PooledFit:
     status: Status
     rounds: int
     verdicts: np.ndarray
+    asked: str = AUTO
 
     @cached_property
     def inverse(self) -> tuple[Matrix, Bool[np.ndarray, "s"]]:
@@ -462,6 +464,47 @@ class PooledFit:
         """Over impacts that count."""
         return Quartiles.of(self.used, "restitution")
 
+    @cached_property
+    def impulses(self) -> PooledImpulses:
+        """Of the impacts that count."""
+        chain, hit = self.problem.chain, collisions(self.problem.chain, self.at, self.problem.part)
+        used = np.array([impact.used for impact in self.impacts])
+        GQ, n, t = hit.GQ[used], hit.normal, hit.tangent
+        N, T = (
+            np.column_stack([np.tile(u, (len(GQ), 1)), GQ[:, 0] * u[1] - GQ[:, 1] * u[0]]) for u in (n, t)
+        )
+        covariance, before = chain.root @ chain.root.transpose(0, 2, 1), chain.before[used]
+        return PooledImpulses(
+            N,
+            T,
+            self.inertia_to_mass,
+            hit.before[used, 3:],
+            hit.jump[used, :2] @ np.column_stack([n, t]),
+            covariance[before, 9:, 9:],
+            covariance[before + 1, 3:6, 3:6],
+            chain.struck[used],
+        )
+
+    @cached_property
+    def laws(self) -> tuple[LawFit, ...]:
+        """Laws of restitution, the likeliest first."""
+        return fitted_laws(self.impulses, compared(self.asked))
+
+    @cached_property
+    def decided(self) -> tuple[LawFit, Matrix] | None:
+        """The law that the impacts decide for, and the covariance of its friction and restitution by leaving out drops;
+        None: there is none.
+        """
+        best, drops = self.laws[0], np.unique(self.impulses.drop)
+        if likely_law({law.name: law.likelihood for law in self.laws}) is None or len(drops) < FEWEST:
+            return None
+        without = 1.0 - np.eye(self.problem.chain.drops)[drops]
+        inertias = self.problem.reweighted(self.by, self.at.shared, without)[:, INERTIA]
+        others = map(self.impulses.without, drops.tolist(), inertias.tolist())
+        d = np.array([(fit.friction, fit.restitution) for fit in map(best.refitted, others)])
+        d, n = d - d.mean(axis=0), len(drops)
+        return best, (stdtrit(n - 1, 0.5 + 0.5 * LEVEL) / NORMAL_95) ** 2 * (n - 1) / n * d.T @ d
+
     def value(self, name: str) -> float:
         return float(self.shared[COLUMN[name]])
 
@@ -495,9 +538,10 @@ class PooledFit:
                 Impacts(self._impacts(mass)),
                 FlightStates(self.problem, self.at, counted),
             ),
-            (self.friction.median, np.nan) if self.friction else (np.nan, self.friction_bound),
+            (float(parameters.values[S]), np.nan) if self.friction else (np.nan, self.friction_bound),
             {},
-            {},
+            {law.name: law.likelihood for law in self.laws},
+            problem.walls,
             Provenance(
                 warnings=() if self.status.converged else (warning,), notes=tuple(self._notes(mass, agreed))
             ),
@@ -522,6 +566,8 @@ class PooledFit:
             (("friction", self.friction), ("restitution", self.restitution)), S
         ):
             value, C[k, k] = (np.nan, np.nan) if spread is None else (spread.median, spread.std**2)
+            if spread is not None and self.decided is not None:
+                value, C[k, k] = getattr(self.decided[0], name), self.decided[1][k - S, k - S]
             rows.append((name, "1", name, value))
         if mass is not None:
             rows.append(("J", "kg m^2", "inertia", mass * self.inertia_to_mass))
@@ -606,6 +652,14 @@ class PooledFit:
         if self.friction is None:
             notes.append(
                 f"No impact slides, so friction is at least {self.friction_bound:.3g}, and no value is given."
+            )
+        if len(self.laws) > 1:
+            notes.append(law_note({law.name: law.likelihood for law in self.laws}, self.laws[0].name))
+        if self.decided is not None and self.friction is not None:
+            best, C = self.decided
+            notes.append(
+                f"Under this law friction is {best.friction:.3g} +- {np.sqrt(C[0, 0]):.2g} and restitution "
+                f"{best.restitution:.3g} +- {np.sqrt(C[1, 1]):.2g}, which are given."
             )
         if mass is None:
             notes.append(WITHOUT_MASS)
@@ -708,6 +762,7 @@ def fitted_pool(
     wall: Wall,
     held: Mapping[str, float] = {},
     most_rounds: int = 80,
+    restitution: str = AUTO,
     *,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
@@ -717,7 +772,7 @@ def fitted_pool(
     Args:
         parted: drops, divided into flights. shape: as drawn, about its center.
         wall: that is struck. held: known parameters by name [SI].
-        most_rounds: largest number of updates of the tolerances.
+        most_rounds: largest number of updates of the tolerances. restitution: as in `ImpactIdentification`.
 
     Raises:
         NotIdentifiable: if there is no impact, or none that changes the spin.
@@ -777,7 +832,7 @@ def fitted_pool(
             break
     at, system = problem.minimized(at, enough=1e-6, stop=stop)
     by = problem.linearized(at, system.std, curved=True)
-    fit = PooledFit(parted, problem, at, system, by, status, rounds, verdicts)
+    fit = PooledFit(parted, problem, at, system, by, status, rounds, verdicts, restitution)
     if not sum(impact.share for impact in fit.used) > 0 or fit.inertia_to_mass_std > fit.inertia_to_mass:
         raise NotIdentifiable(
             f"the {len(fit.used)} impacts of these drops do not determine J/m: none changes the spin enough; "

@@ -38,8 +38,8 @@ from ...estimate.motions import POSE, EstimatedMotion, Scene, SensorFit, path_of
 from ...estimate.uncertainty import SystematicErrors
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.body import GRAVITY, Wall, contacts_at, floor, wall_array
-from ...models.planar.drop import Drop
-from ...models.planar.shapes import Shape
+from ...models.planar.drop import Drop, of_center
+from ...models.planar.shapes import DIRECTIONS, Shape
 from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import FEWEST, integrals
 
@@ -116,6 +116,7 @@ def impacts_estimate(
     friction: tuple[float, float],
     energy: Mapping[str, tuple[Vector, Vector]],
     laws: Mapping[str, float],
+    walls: Sequence[Wall],
     provenance: Provenance,
     **rest: Any,
 ) -> Estimate:
@@ -126,11 +127,11 @@ def impacts_estimate(
         examined: fields of `diagnosis.throws.ThrownBody` that only the method knows.
         friction: mu and NaN, or NaN and its lower bound where it is not identifiable.
         energy: of recordings: times [s], and energies [J], or [J/kg] without a known mass.
-        laws: log-likelihood of each law of restitution.
+        laws: log-likelihood of each law of restitution. walls: where they were found.
         rest: further fields of the estimate.
     """
     condition, scaled = condition_numbers(normal)
-    scene = Scene(problem.shape.outline(), wall_array(problem.walls), *friction, energy, laws)
+    scene = Scene(problem.shape.outline(), wall_array(walls), *friction, energy, laws)
     return Estimate(
         method="",
         robot=problem.name,
@@ -329,11 +330,8 @@ class ImpactsProblem(Brief):
             raise InvalidSignals("there is no drop; give at least one")
         if self.mass is not None and not 0 < self.mass < np.inf:
             raise InvalidMethod(f"the mass of a body must be above 0 kg, not {self.mass:g}")
-        outline = self.shape.outline()
-        sides = np.diff(outline, axis=0, append=outline[:1])
-        # the outline runs counterclockwise: the origin is to the left of every side of positive length
-        beside = outline[:, 0] * sides[:, 1] - outline[:, 1] * sides[:, 0]
-        if np.min(beside[np.hypot(*sides.T) > 0]) <= 0:
+        # the origin is inside if the outline reaches beyond it in every direction
+        if min(self.shape.support(phi).max() for phi in np.linspace(0, 2 * np.pi, DIRECTIONS)) <= 0:
             raise InvalidModel(
                 f"the origin of {self.name}'s frame is not inside its outline; it is the center of mass, so move the "
                 "outline to it"
@@ -421,12 +419,17 @@ class ImpactsProblem(Brief):
 
     def examiner(self, **known: Any) -> Callable[[Estimate], Diagnosis]:
         """The function that diagnoses an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""
-        return partial(diagnose_throws, throws=self.throws, shape=self.shape, walls=self.walls, **known)
+        declared: dict[str, Any] = {"throws": self.throws, "shape": self.shape, "walls": self.walls}
+        return partial(diagnose_throws, **declared | known)
 
     @property
     def throws(self) -> list[Drop]:
         """Drops as the diagnosis reads them; those with a known force, which accelerates as well, are left out."""
         return [drop for drop in self.drops if drop.forces is None]
+
+    def throws_about(self, offset: Vector) -> list[Drop]:
+        """The same, of the center of mass, from which the tracked point is `offset` (2,) away [m]."""
+        return [replace(drop, poses=of_center(drop, offset)) for drop in self.throws]
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Optimality and feasibility at the estimate's own values, with its motion (`SolvedMotion.certify`).

@@ -2,12 +2,14 @@
 
     minimize    sum_i |(q(t_i; q_0, v_0, J/m, mu, epsilon) - q_i) / sigma|^2
 
-with q from `models.planar.events`; the mass m is estimated as well where a known force acts and m is not given. This is
-the problem of Gabiccini et al. (Sect. 5) with exact instants of impact. Where the model holds the minimum is the
-maximum of the likelihood, its curvature gives the covariance, and the sum is chi-square with 3 N - 9 degrees of
-freedom. The cost has many minima, since impacts amplify errors of the initial state. So a search starts from the
-flight before the first impact and from many samples about it: each is fitted to a first part of the motion, the best of
-them to longer parts, and the best of these to all frames.
+with q from `models.planar.events`; the mass m is estimated as well where a known force acts and m is not given.
+Height and slope of the floor, and the tracked point, are estimated with a normal prior: what each is beside the
+declared one adds its square, in standard deviations. This is the problem of Gabiccini et al. (Sect. 5) with exact
+instants of impact. Where the model holds the minimum is the maximum of the likelihood, its curvature gives the
+covariance, and the sum is chi-square with 3 N - 9 degrees of freedom. The cost has many minima, since impacts amplify
+errors of the initial state. So a search starts from the flight before the first impact and from many samples about
+it: each is fitted to a first part of the motion, the best of them to longer parts, and the best of these to all
+frames.
 
 Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation of half a second takes
 less than 1 ms and poses are smooth between changes of the sequence of events.
@@ -42,16 +44,16 @@ widened samples of the mixture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import optimize, special, stats
 
-from ...arrays import Float, Matrix, Vector
+from ...arrays import Float, Indices, Matrix, Vector
 from ...estimate import Status
 from ...kernels import njit
-from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, gaps_at
+from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, floor_of, gaps_at, with_floor_moved
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
@@ -60,6 +62,11 @@ from ...solve.dense import DenseProblem
 NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
 """Components of theta; the last only where the mass is estimated."""
 INERTIA, FRICTION, RESTITUTION, MASS = 6, 7, 8, 9
+GEOMETRY = ("floor_height", "floor_slope", "tracked_offset_x", "tracked_offset_y")
+"""Components of theta after these, where they are estimated: floor against the declared one [m], [rad]; tracked point
+from the center of mass, in the body's frame [m]."""
+GEOMETRY_LIMIT, GEOMETRY_SPREAD = 10.0, 0.3
+"""Of the geometry, in standard deviations of its prior: bound, and standard deviation of starting points."""
 PRIOR_STD = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
 """Standard deviations of theta without any frame, P_0: wider than any throw. What the frames do not determine keeps
 them."""
@@ -132,6 +139,8 @@ class Shooting:
         forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
         mass: [kg]; None: estimated if there are forces, else it acts in no way.
         law: of impacts, as in `PlanarBody`.
+        geometry: (4,) values of `GEOMETRY` that are not estimated. geometry_std: (4,) of the prior about 0 of
+            those that are; 0: not estimated.
     """
 
     times: Vector
@@ -143,9 +152,11 @@ class Shooting:
     forces: Float[np.ndarray, "K 3"] | None = None
     mass: float | None = None
     law: str = "complementarity"
+    geometry: Vector = field(default_factory=lambda: np.zeros(len(GEOMETRY)))
+    geometry_std: Vector = field(default_factory=lambda: np.zeros(len(GEOMETRY)))
 
     def __post_init__(self) -> None:
-        for name in ("times", "poses", "noise"):
+        for name in ("times", "poses", "noise", "geometry", "geometry_std"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
 
     def under_law_of(self, fit: ShootingFit) -> Shooting:
@@ -157,33 +168,69 @@ class Shooting:
         return self.forces is not None and self.mass is None
 
     @property
-    def parameters(self) -> int:
-        """Length of theta: 9, or 10 where the mass is estimated."""
+    def own(self) -> int:
+        """Components of theta before the geometry: 9, or 10 where the mass is estimated."""
         return MASS + self.mass_is_estimated
 
     @property
+    def estimated_geometry(self) -> Indices:
+        """Numbers of the components of `GEOMETRY` that are estimated."""
+        return np.flatnonzero(self.geometry_std)
+
+    def name_of(self, k: int) -> str:
+        """The name of a component of theta."""
+        return GEOMETRY[self.estimated_geometry[k - self.own]] if k >= self.own else NAMES[k]
+
+    @property
+    def parameters(self) -> int:
+        """Length of theta."""
+        return self.own + len(self.estimated_geometry)
+
+    @property
+    def prior_std(self) -> Vector:
+        """(p,) standard deviations of theta without any frame."""
+        return np.append(PRIOR_STD[: self.own], self.geometry_std[self.estimated_geometry])
+
+    @property
     def degrees(self) -> int:
-        """Degrees of freedom of chi-square."""
-        return self.poses.size - self.parameters
+        """Degrees of freedom of chi-square: the prior of the geometry has as many terms as components."""
+        return self.poses.size - self.own
 
     @cached_property
-    def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
-        """Arguments of compiled functions: the body with mass and inertia 1, its mass, times, poses, noise."""
+    def simulation(
+        self,
+    ) -> tuple[World, float, bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+        """Arguments of compiled functions: the body with mass and inertia 1, its mass and whether it is estimated,
+        times, poses, noise, geometry, numbers of its estimated components, and number of the floor.
+        """
         unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag, self.law)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
-        return world, mass, self.times, self.poses, self.noise
+        frames, moved = (self.times, self.poses, self.noise), (self.geometry, self.estimated_geometry)
+        return world, mass, self.mass_is_estimated, *frames, *moved, floor_of(self.walls)
 
     def theta(
         self, state: Sequence[Vector], inertia: float, friction: float, restitution: float, mass: float | None
     ) -> Vector:
         """(p,) of a pose and a velocity, J/m, mu, epsilon, and the mass, None: 1 kg."""
         rest = np.log(inertia), friction, restitution, np.log(mass or 1.0)
-        return np.array([*state[0], *state[1], *rest])[: self.parameters]
+        start = np.array([*state[0], *state[1], *rest])[: self.own]
+        return np.append(start, np.zeros(len(self.estimated_geometry)))
+
+    def geometry_of(self, theta: Vector) -> Vector:
+        """(4,) `GEOMETRY`, given or estimated."""
+        values = self.geometry.copy()
+        values[self.estimated_geometry] = theta[self.own :]
+        return values
+
+    def walls_of(self, theta: Vector) -> tuple[Wall, ...]:
+        """The walls, with the floor where theta has it."""
+        height, slope = self.geometry_of(theta)[:2]
+        return with_floor_moved(self.walls, float(height), float(slope))
 
     def mass_of(self, theta: Vector) -> float | None:
         """[kg], given or estimated; None where no force acts."""
-        return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
+        return float(np.exp(theta[MASS])) if self.mass_is_estimated else self.mass
 
     def body(self, theta: Vector) -> PlanarBody:
         """The body of mass 1 with the values of theta."""
@@ -205,14 +252,18 @@ class Shooting:
     def motion(
         self, theta: Vector, times: Vector
     ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
-        """Poses and velocities at rising times (T,), of which the first is the first frame's [s], and impacts."""
+        """Poses and velocities of the center of mass at rising times (T,), of which the first is the first frame's [s],
+        and impacts.
+        """
         # frames are times of it too: forces are constant from one to the next
         clock, forces = np.union1d(times, self.times), self.forces_by_mass(theta)
         if forces is not None:
             held = np.searchsorted(self.times, clock[:-1], side="right") - 1
             forces = forces[np.minimum(held, len(forces) - 1)]
         body, wanted = self.body(theta), np.searchsorted(clock, times)
-        poses, velocities, impacts = moved(body, self.walls, theta[:3], theta[3:6], clock, forces=forces)
+        poses, velocities, impacts = moved(
+            body, self.walls_of(theta), theta[:3], theta[3:6], clock, forces=forces
+        )
         return poses[wanted], velocities[wanted], impacts
 
     def residuals(self, theta: Vector, frames: int | None = None) -> Vector:
@@ -222,9 +273,17 @@ class Shooting:
         return e.ravel()
 
     def sums_of_squares(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Vector:
-        """(S,) chi-square of the first frames, None: all; infinite where a simulation fails."""
-        sums = np.array([np.sum(self.residuals(theta, frames) ** 2) for theta in thetas])
+        """(S,) chi-square of the first frames, None: all, and of the geometry; infinite where a simulation fails."""
+        sums = np.array([np.sum(self.misfit(theta, frames) ** 2) for theta in thetas])
         return np.where(np.isfinite(sums), sums, np.inf)
+
+    def misfit(self, theta: Vector, frames: int | None = None) -> Vector:
+        """(3 frames + G,) residuals, and the geometry in standard deviations of its prior."""
+        return np.append(self.residuals(theta, frames), theta[self.own :] / self.prior_std[self.own :])
+
+    def misfit_jacobian(self, J: Matrix) -> Matrix:
+        """(3 frames + G, p) derivatives of the misfit, J (3 frames, p) being those of the residuals."""
+        return np.concatenate([J, np.diag(1 / self.prior_std)[self.own :]])
 
     def bounds(self) -> tuple[Vector, Vector]:
         """(p,) of theta: J/m is at most the square of the size, since all mass is inside."""
@@ -235,15 +294,19 @@ class Shooting:
             assert self.forces is not None
             lifted = np.log(lifted_mass(self.forces, self.shape))
             lower[MASS], upper[MASS] = lifted - np.log(MAX_MASS_RATIO), lifted + np.log(MAX_MASS_RATIO)
+        upper[self.own :] = GEOMETRY_LIMIT * self.prior_std[self.own :]
+        lower[self.own :] = -upper[self.own :]
         return lower, upper
 
     def scale(self) -> Vector:
         """(p,) scale of finite differences."""
-        return np.array([self.shape.size, self.shape.size, *DIFFERENCE_SCALE[2 : self.parameters]])
+        size = self.shape.size
+        geometry = np.array([size, 1.0, size, size])[self.estimated_geometry]
+        return np.array([size, size, *DIFFERENCE_SCALE[2 : self.own], *geometry])
 
     def jacobian(self, theta: Vector, e: Vector) -> Matrix:
         """(3 frames, p) derivatives of the residuals e (3 frames,) at theta."""
-        R, inverse = covariance_root(self._by_components(theta, e))
+        R, inverse = covariance_root(self._by_components(theta, e), self.prior_std)
         return np.asarray(self._differences(theta, e, ALONG * R) @ inverse / ALONG)
 
     def _by_components(self, theta: Vector, e: Vector) -> Matrix:
@@ -277,9 +340,14 @@ class Shooting:
         if held is not None:
             lower[held] = upper[held] = theta[held]
         weight = CURVATURE_FLOOR / self.scale() ** 2
+        # a part only ranks starting points
+        slopes, rows = (
+            (self.jacobian if frames is None else self._by_components),
+            3 * (frames or len(self.times)),
+        )
         problem = DenseProblem(
-            lambda x: self.residuals(x, frames),
-            self.jacobian if frames is None else self._by_components,  # a part only ranks starting points
+            lambda x: self.misfit(x, frames),
+            lambda x, e: self.misfit_jacobian(slopes(x, e[:rows])),
             lower,
             upper,
             lambda _, cost: weight * (2 * cost + 1),
@@ -301,7 +369,7 @@ class Shooting:
                 longer = problem.at(np.clip(at.x + 2 * step, lower, upper))
             solution = FINE.minimize(point)
             at, status, iterations = solution.at, solution.status, iterations + solution.iterations
-        predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
+        predicted = at.r[:rows].reshape(-1, 3) * self.noise + self.poses[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations, self.law)
 
     def descent(
@@ -310,8 +378,8 @@ class Shooting:
         """Length in standard deviations (see above), and the step (p,) that lowers chi-square most."""
         lower, upper = self.bounds()
         e = self.residuals(theta, frames)
-        J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]
-        g = J.T @ e
+        J, wide, r = self.jacobian(theta, e), self.prior_std, self.misfit(theta, frames)
+        g = self.misfit_jacobian(J).T @ r
         # a component at its bound is free if the cost descends into the box
         free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
         if held is not None:
@@ -322,7 +390,7 @@ class Shooting:
             direction = np.zeros(len(theta))
             direction[free] = column
             points = np.clip(theta + np.outer([*SHARES, *-SHARES], direction), lower, upper)
-            decreases = float(e @ e) - self.sums_of_squares(points, frames)
+            decreases = float(r @ r) - self.sums_of_squares(points, frames)
             k = int(np.argmax(decreases))
             total += max(float(decreases[k]), 0.0)
             if decreases[k] > best:
@@ -382,7 +450,8 @@ class Shooting:
 
     def _starting_points(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
         """Of samples about theta, those that fit the first part best, one for each group of like restitution."""
-        offset = SPREAD[: len(theta)] * rng.standard_normal((SAMPLES, len(theta)))
+        spread = np.append(SPREAD[: self.own], GEOMETRY_SPREAD * self.prior_std[self.own :])
+        offset = spread * rng.standard_normal((SAMPLES, len(theta)))
         # logarithmically, so that most stay close: few frames may lie before the first impact
         offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(VELOCITY_FACTOR), (SAMPLES, 1)))
         points = theta + offset
@@ -431,8 +500,14 @@ def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
 def _residuals(simulation, theta, e):
     """Write residuals (frames, 3) in standard deviations."""
     inertia = np.exp(theta[INERTIA])
-    unit, given, times, poses, noise = simulation
-    mass = np.exp(theta[MASS]) if len(theta) > MASS else given
+    unit, given, estimated, times, poses, noise, declared, open_ones, facing = simulation
+    mass = np.exp(theta[MASS]) if estimated else given
+    geometry, own = declared.copy(), len(theta) - len(open_ones)
+    for k in range(len(open_ones)):
+        geometry[open_ones[k]] = theta[own + k]
+    walls = unit.walls.copy()
+    walls[facing, 1] += geometry[0]
+    walls[facing, 2] += geometry[1]
     accelerations = unit.pushes / mass
     accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
@@ -440,7 +515,7 @@ def _residuals(simulation, theta, e):
     world = World(
         unit.parts,
         unit.harmonics,
-        unit.walls,
+        walls,
         np.array([1.0, 1.0, 1.0 / inertia]),
         unit.drag,
         theta[FRICTION],
@@ -449,6 +524,10 @@ def _residuals(simulation, theta, e):
         unit.law,
     )
     follow(world, times[: len(e)], e, v, log, which)
+    for i in range(len(e)):
+        c, s = np.cos(e[i, 2]), np.sin(e[i, 2])
+        e[i, 0] += c * geometry[2] - s * geometry[3]
+        e[i, 1] += s * geometry[2] + c * geometry[3]
     e[:] = (e - poses[: len(e)]) / noise
 
 
@@ -535,5 +614,6 @@ class MixturePosterior:
 
 def _laplace(shooting: Shooting, fit: ShootingFit) -> tuple[Matrix, float]:
     """Covariance about a minimum, and log W."""
-    root, inverse = covariance_root(shooting.jacobian(fit.theta, shooting.residuals(fit.theta)))
+    J = shooting.jacobian(fit.theta, shooting.residuals(fit.theta))
+    root, inverse = covariance_root(J, shooting.prior_std)
     return root @ root.T, -0.5 * fit.chi_square - float(np.linalg.slogdet(inverse)[1])

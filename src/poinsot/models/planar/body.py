@@ -62,6 +62,19 @@ def floor(height: float = 0.0, slope: float = 0.0) -> Wall:
     return Wall(0.0, height, slope)
 
 
+def floor_of(walls: Sequence[Wall]) -> int:
+    """Number of the wall that faces up most."""
+    return int(np.argmax([np.cos(wall.slope) for wall in walls]))
+
+
+def with_floor_moved(walls: Sequence[Wall], height: float, slope: float) -> tuple[Wall, ...]:
+    """The walls, with the one that faces up most higher [m] and turned about its point [rad]."""
+    moved = list(walls)
+    k = floor_of(walls)
+    moved[k] = Wall(walls[k].x, walls[k].y + height, walls[k].slope + slope)
+    return tuple(moved)
+
+
 def wall_array(walls: Sequence[Wall]) -> Float[np.ndarray, "W 3"]:
     """(x, y, alpha) of each wall. Raises InvalidModel if there is none."""
     if not walls:

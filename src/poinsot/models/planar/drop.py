@@ -66,11 +66,14 @@ class Drop(Brief):
 
 def of_center(drop: Drop, offset: Vector) -> Matrix:
     """(N, 3) poses of the center of mass, of which the tracked point is `offset` (2,) away in the body's frame [m]."""
-    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
-    poses = drop.poses.copy()
-    poses[:, 0] -= c * offset[0] - s * offset[1]
-    poses[:, 1] -= s * offset[0] + c * offset[1]
-    return poses
+    return of_point(drop.poses, -offset)
+
+
+def of_point(poses: Matrix, offset: Vector) -> Matrix:
+    """(N, 3) poses of a point that is `offset` (2,) away in the body's frame [m] from the one of poses (N, 3)."""
+    c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
+    away = np.column_stack([c * offset[0] - s * offset[1], s * offset[0] + c * offset[1], 0 * c])
+    return np.asarray(poses + away)
 
 
 def tracker_noise(drops: Sequence[Drop]) -> Vector:

@@ -1,4 +1,4 @@
-"""Convex outlines of planar bodies, by their support (Gabiccini et al., Sect. 4.1).
+"""Outlines of planar bodies, by their support (Gabiccini et al., Sect. 4.1).
 
 The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is its extent in it,
 
@@ -25,11 +25,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from ...arrays import Float
 from ...exceptions import InvalidModel
 from ...kernels import njit
 
+FLAT = 1e-12
+"""Area of a polygon, in squares of its extent, below which it is a line."""
 DIRECTIONS = 720
 """Number of directions in which convexity and size are evaluated."""
 
@@ -116,14 +119,14 @@ class Ellipse(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Polygon(Shape):
-    """A convex polygon, with corners that may be round.
+    """A polygon, with corners that may be round. Straight walls touch only its convex hull.
 
     Args:
         vertices: (P, 2) corners before rounding, about the center of mass, in either sense [m].
-        corner_radius: radius of the circles that round the corners [m].
+        corner_radius: radius of the circles that round the corners of the hull [m].
 
     Raises:
-        InvalidModel: if it has fewer than three corners, is not convex, or the circles do not fit.
+        InvalidModel: if it has fewer than three corners, sides that cross, or the circles do not fit.
     """
 
     vertices: Float[np.ndarray, "P 2"]
@@ -137,29 +140,39 @@ class Polygon(Shape):
             raise InvalidModel(
                 f"the corner radius of a polygon must be at least 0, not {self.corner_radius:g}"
             )
-        sides = np.roll(corners, -1, axis=0) - corners
-        turns = _cross(np.roll(sides, 1, axis=0), sides)
-        if np.sum(turns) < 0:
-            corners, turns = corners[::-1], -turns
-        around = np.sum(np.arctan2(turns, np.sum(np.roll(sides, 1, axis=0) * sides, axis=1)))
-        if not (turns > 0).all() or around > 3 * np.pi:  # a pentagram turns left everywhere, but twice around
+        area = 0.5 * float(np.sum(_cross(corners, np.roll(corners, -1, axis=0))))
+        if abs(area) < FLAT * np.ptp(corners) ** 2 or _sides_cross(corners):
             raise InvalidModel(
-                "the corners of a polygon must be those of a convex outline, one after the other"
+                "the corners of a polygon must be those of an outline that does not cross itself, one after the other"
             )
+        if area < 0:
+            corners = corners[::-1]
         object.__setattr__(self, "vertices", np.ascontiguousarray(corners))
         # lengths that a circle takes from both sides of its corner; rounding must not refuse circles that just fit
         before, after = self._directions
         needed = self.corner_radius * (1 + np.sum(before * after, axis=1)) / _cross(after, before)
-        lengths = np.linalg.norm(np.roll(self.vertices, -1, axis=0) - self.vertices, axis=1)
+        lengths = np.linalg.norm(np.roll(self.hull, -1, axis=0) - self.hull, axis=1)
         if (needed + np.roll(needed, -1) > lengths * (1 + 1e-12)).any():
             raise InvalidModel(
                 f"corners of radius {self.corner_radius:g} m do not fit between the sides of this polygon"
             )
 
+    @cached_property
+    def hull(self) -> Float[np.ndarray, "H 2"]:
+        """Corners of the convex hull, counterclockwise from the first one that is on it [m]."""
+        corners = ConvexHull(self.vertices).vertices
+        return np.ascontiguousarray(self.vertices[np.roll(corners, -int(np.argmin(corners)))])
+
+    def outline(self, points: int = 180) -> Float[np.ndarray, "points 2"]:
+        """Points of the outline, counterclockwise [m]; of one that is not convex its corners, without their radius."""
+        if len(self.hull) == len(self.vertices):
+            return super().outline(points)
+        return np.concatenate([self.vertices, self.vertices[:1]])
+
     @property
-    def _directions(self) -> tuple[Float[np.ndarray, "P 2"], Float[np.ndarray, "P 2"]]:
-        """Unit vectors from each corner to the one before and to the one after."""
-        sides = (np.roll(self.vertices, k, axis=0) - self.vertices for k in (1, -1))
+    def _directions(self) -> tuple[Float[np.ndarray, "H 2"], Float[np.ndarray, "H 2"]]:
+        """Unit vectors from each corner of the hull to the one before and to the one after."""
+        sides = (np.roll(self.hull, k, axis=0) - self.hull for k in (1, -1))
         before, after = (side / np.linalg.norm(side, axis=1)[:, None] for side in sides)
         return before, after
 
@@ -169,7 +182,7 @@ class Polygon(Shape):
         before, after = self._directions
         # the center is at r / sin(angle / 2) on the bisector, |before + after| = 2 cos(angle / 2)
         reach = self.corner_radius / _cross(after, before)
-        centers = self.vertices + reach[:, None] * (before + after)
+        centers = self.hull + reach[:, None] * (before + after)
         return np.column_stack([centers, np.full((len(centers), 2), self.corner_radius)])
 
 
@@ -223,6 +236,21 @@ def rectangle(width: float, height: float, corner_radius: float = 0.0) -> Polygo
     _must_be_positive("sides of a rectangle", width, height)
     x, y = width / 2, height / 2
     return Polygon(np.array([[-x, -y], [x, -y], [x, y], [-x, y]]), corner_radius)
+
+
+def _sides_cross(corners: Float[np.ndarray, "P 2"]) -> bool:
+    """Whether two sides that are not neighbours have a point in common, or a side has no length."""
+    ends = np.roll(corners, -1, axis=0)
+    along = ends - corners
+    # on which side of each side (row) each corner (column) is: -1, 0 or 1
+    left = np.sign(_cross(along[:, None], corners[None] - corners[:, None]))
+    apart = left * np.roll(left, -1, axis=1) > 0
+    # sides on one line are apart where their boxes are
+    low, high = np.minimum(corners, ends), np.maximum(corners, ends)
+    apart |= (low[:, None] > high[None]).any(axis=2)
+    beside = np.eye(len(corners), dtype=bool)
+    beside |= np.roll(beside, 1, axis=1) | np.roll(beside, -1, axis=1)
+    return bool((~apart & ~apart.T & ~beside).any() or (along == 0).all(axis=1).any())
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -78,7 +78,9 @@ class ImpactsMethod(MotionMethod):
         from ...estimate.motions import POSE
         from ...estimators.impacts.prediction import FLIGHT_FRAMES, predict_throw
         from ...estimators.impacts.problem import FORCES, drop_of, pose_channels
+        from ...estimators.impacts.shooting import GEOMETRY
         from ...models.planar import floor
+        from ...models.planar.body import with_floor_moved
         from ..prediction import CLOCK, Prediction, read_motion
 
         body, name = job.project.settings.body, job.motion.name
@@ -100,8 +102,13 @@ class ImpactsMethod(MotionMethod):
         simulation = job.result.get("simulation", {})
         noise, law = np.array(simulation.get("noise", drop.noise)), simulation.get("law", "complementarity")
         times = recording.time[recording.time >= drop.times[0]]
+        given = simulation.get("geometry", [0.0] * len(GEOMETRY))
+        height, slope, *offset = (
+            values.get(name, (known, 0.0))[0] or 0.0 for name, known in zip(GEOMETRY, given, strict=True)
+        )
         walls = tuple(wall.value() for wall in job.project.settings.walls) or (floor(),)
-        motion = predict_throw(drop, times, body.outline(), walls, values, noise, law)
+        walls = with_floor_moved(walls, height, slope)
+        motion = predict_throw(drop, times, body.outline(), walls, values, noise, law, np.array(offset))
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )

@@ -23,6 +23,7 @@ from .flights import Flight, flights_of, tracker_noise
 from .kernels import (
     FRICTION,
     GRAVITY_RATIO,
+    HEIGHT,
     RADIUS,
     RESTITUTION,
     SHIFT,
@@ -44,10 +45,8 @@ from .pool import (
 )
 from .problem import TossesProblem
 
-SURVEYED_M, SURVEYED_RAD = 5e-3, np.radians(1.0)
-"""Standard deviations to which a laboratory knows floor, tracked point and corners."""
 EXACT = 1e-6
-"""In place of these, where the laboratory has no such errors."""
+"""Standard deviation of what the laboratory knows exactly."""
 SHAPE_STD = 0.5
 """Of the chart of the inertia about a body of uniform density."""
 START = np.array([5e-4, 5e-3, 1e-3, 1e-3, 0.1, 0.1])
@@ -208,11 +207,11 @@ def fitted(
 def surveyed(problem: TossesProblem) -> Surveyed:
     """Standard deviations of what the laboratory says of the scene."""
     accuracy = problem.accuracy
-    if accuracy.exact:
-        return Surveyed(EXACT, EXACT, EXACT)
     # acceleration changes with lengths, and with the square of the clock
-    gravity = float(np.hypot(accuracy.length_percent, 2 * accuracy.clock_percent)) / 100
-    return Surveyed(max(gravity, EXACT), SURVEYED_M, SURVEYED_RAD)
+    gravity = np.hypot(accuracy.length_percent, 2 * accuracy.clock_percent) / 100
+    tilt = np.radians(accuracy.floor_deg)
+    known = (gravity, 1e-3 * accuracy.floor_mm, tilt, 1e-3 * accuracy.tracked_point_mm)
+    return Surveyed(*(EXACT if accuracy.exact else max(float(std), EXACT) for std in known))
 
 
 def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geometry]:
@@ -232,10 +231,10 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geome
         0.5,
     )
     known = surveyed(problem)
-    std = np.full(S, known.places)
+    std = np.full(S, known.point)
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
     std[[GRAVITY_RATIO, FRICTION, RESTITUTION]] = known.gravity, 1.0, 1.0
-    std[TILT_X : TILT_X + 2] = known.directions
+    std[HEIGHT], std[TILT_X : TILT_X + 2] = known.height, known.tilt
     geometry = Geometry(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
     return theta, (theta.copy(), std), geometry
 

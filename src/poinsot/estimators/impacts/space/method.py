@@ -147,7 +147,7 @@ class TossIdentification(Method):
         estimate = estimate_of(problem, fit)
         watch.lap("summary")
         status = Status.interrupted if stop_requested(stop) else estimate.status
-        citations = ("routh1905", "stronge1990")
+        citations = ("routh1905", "stronge2000")
         return estimate.updated(method=self.name, citations=citations, seconds=watch.seconds, status=status)
 
 
