@@ -73,20 +73,20 @@ class TossChecks:
             yield OF_THROWS[cause].finding(Severity.error, message, remedy, where, off)
 
     def _geometry(self, estimate: Estimate, surveyed: Surveyed) -> Iterator[Finding]:
-        for cause, names, std, what in (
-            ("wall", ("floor_height",), surveyed.height, "The plane is {:+.3g} mm from where it is declared"),
-            (
-                "wall",
-                ("floor_tilt_1", "floor_tilt_2"),
-                surveyed.tilt,
-                "The plane is tilted by {:+.3g} degrees",
-            ),
-        ):
-            for name in names:
-                if off := self._contradicts(estimate, name, 0.0, std):
-                    shown = float(np.degrees(estimate[name])) if "tilt" in name else 1e3 * estimate[name]
-                    message = f"{what.format(shown)}; the estimate contains it."
-                    yield OF_THROWS[cause].finding(Severity.note, message, where=name, evidence=off)
+        of_point = (
+            "tracked-point",
+            surveyed.point,
+            1e3,
+            "The tracked point is {:+.3g} mm from the center of mass",
+        )
+        of_tilt = ("wall", surveyed.tilt, 180 / np.pi, "The plane is tilted by {:+.3g} degrees")
+        of_height = ("wall", surveyed.height, 1e3, "The plane is {:+.3g} mm from where it is declared")
+        rows = {f"tracked_offset_{axis}": of_point for axis in "xyz"}
+        rows |= {"floor_height": of_height, "floor_tilt_1": of_tilt, "floor_tilt_2": of_tilt}
+        for name, (cause, std, factor, what) in rows.items():
+            if off := self._contradicts(estimate, name, 0.0, std):
+                message = f"{what.format(factor * estimate[name])}; the estimate contains it."
+                yield OF_THROWS[cause].finding(Severity.note, message, where=name, evidence=off)
 
     def _left_out(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
         errors = [self._error(fit) for fit in (estimate.fit, *estimate.validation)]
