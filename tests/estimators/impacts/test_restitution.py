@@ -1,4 +1,4 @@
-"""Laws of restitution of pooled impacts: impulses that obey one of them, with noise, and how they are told apart."""
+"""Laws of restitution of pooled impacts: impulses that obey one of them, and drops whose impacts obey one."""
 
 from dataclasses import replace
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from poinsot.estimate.motions import likely_law
+from poinsot.estimators.impacts.method import ImpactIdentification
+from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.estimators.impacts.restitution import (
     AUTO,
     PooledImpulses,
@@ -14,6 +16,9 @@ from poinsot.estimators.impacts.restitution import (
     law_note,
     predicted_impulses,
 )
+from poinsot.models.planar import PlanarBody, floor, rectangle
+from poinsot.models.planar.drop import Drop
+from poinsot.models.planar.events import moved
 from poinsot.models.planar.impulses import LAWS
 
 INERTIA, FRICTION, RESTITUTION, NOISE = 2e-3, 0.3, 0.6, np.array([0.01, 0.01, 0.1])
@@ -73,3 +78,37 @@ def test_distances_are_chi_square_at_the_truth():
     )
     # two components each, of some 600 impacts; kinks of the law add to the tails
     assert total / 20 == pytest.approx(2.0, abs=0.4)
+
+
+ROD, ROD_INERTIA, ROD_NOISE = rectangle(0.2, 0.02), 3.4e-3, np.array([5e-4, 5e-4, 3e-3])
+
+
+def rods(law, count):
+    """Throws of a rod of at least two impacts, each cut before its fourth."""
+    rng, drops = np.random.default_rng(1), []
+    body, times = PlanarBody(ROD, 1.0, ROD_INERTIA, FRICTION, RESTITUTION, law=law), np.arange(180) / 240
+    while len(drops) < count:
+        pose = np.array([0.0, rng.uniform(0.2, 0.35), rng.uniform(-1.5, 1.5)])
+        velocity = np.array([rng.uniform(-1.5, 1.5), rng.uniform(-2, -0.5), rng.uniform(-8, 8)])
+        poses, _, impacts = moved(body, [floor()], pose, velocity, times)
+        ends = np.searchsorted(times, impacts.times)
+        if len(ends) < 3 or np.diff(ends[:4]).min() < 8:
+            continue
+        until = int(ends[3]) if len(ends) > 3 else len(times)
+        noise = ROD_NOISE * rng.standard_normal((until, 3))
+        drops.append(Drop(f"rod {len(drops)}", times[:until], poses[:until] + noise))
+    return tuple(drops)
+
+
+def test_the_law_of_pooled_drops_gives_their_friction_and_restitution():
+    problem = ImpactsProblem(rods("energetic", 6), ROD, (floor(),))
+    estimate = ImpactIdentification(held={"corner_radius": 0.0}).solve(problem)
+    assert estimate.scene.restitution_law == "energetic" and len(estimate.scene.restitution_laws) == 3
+    for name, truth in (("friction", FRICTION), ("restitution", RESTITUTION)):
+        std = estimate.std[estimate.names.index(name)]
+        assert abs(estimate[name] - truth) < 4 * std and std < 0.1 * truth
+    assert estimate.certificate().holds
+    values = estimate.values.copy()
+    values[estimate.names.index("restitution")] += estimate.std[estimate.names.index("restitution")]
+    assert not estimate.updated(values=values).certificate().holds
+    assert any(note.startswith("The law of restitution is energetic") for note in estimate.notes)

@@ -467,23 +467,7 @@ class PooledFit:
     @cached_property
     def impulses(self) -> PooledImpulses:
         """Of the impacts that count."""
-        chain, hit = self.problem.chain, collisions(self.problem.chain, self.at, self.problem.part)
-        used = np.array([impact.used for impact in self.impacts])
-        GQ, n, t = hit.GQ[used], hit.normal, hit.tangent
-        N, T = (
-            np.column_stack([np.tile(u, (len(GQ), 1)), GQ[:, 0] * u[1] - GQ[:, 1] * u[0]]) for u in (n, t)
-        )
-        covariance, before = chain.root @ chain.root.transpose(0, 2, 1), chain.before[used]
-        return PooledImpulses(
-            N,
-            T,
-            self.inertia_to_mass,
-            hit.before[used, 3:],
-            hit.jump[used, :2] @ np.column_stack([n, t]),
-            covariance[before, 9:, 9:],
-            covariance[before + 1, 3:6, 3:6],
-            chain.struck[used],
-        )
+        return pooled_impulses(self.problem, self.at, np.array([impact.used for impact in self.impacts]))
 
     @cached_property
     def laws(self) -> tuple[LawFit, ...]:
@@ -493,10 +477,11 @@ class PooledFit:
     @cached_property
     def decided(self) -> tuple[LawFit, Matrix] | None:
         """The law that the impacts decide for, and the covariance of its friction and restitution by leaving out drops;
-        None: there is none.
+        None: there is none, there are too few drops, or no impact slides.
         """
         best, drops = self.laws[0], np.unique(self.impulses.drop)
-        if likely_law({law.name: law.likelihood for law in self.laws}) is None or len(drops) < FEWEST:
+        decides = likely_law({law.name: law.likelihood for law in self.laws}) is not None
+        if not decides or len(drops) < FEWEST or self.friction is None:
             return None
         without = 1.0 - np.eye(self.problem.chain.drops)[drops]
         inertias = self.problem.reweighted(self.by, self.at.shared, without)[:, INERTIA]
@@ -536,7 +521,7 @@ class PooledFit:
             (
                 motions,
                 Impacts(self._impacts(mass)),
-                FlightStates(self.problem, self.at, counted),
+                FlightStates(self.problem, self.at, counted, self.decided and self.decided[0]),
             ),
             (float(parameters.values[S]), np.nan) if self.friction else (np.nan, self.friction_bound),
             {},
@@ -566,7 +551,7 @@ class PooledFit:
             (("friction", self.friction), ("restitution", self.restitution)), S
         ):
             value, C[k, k] = (np.nan, np.nan) if spread is None else (spread.median, spread.std**2)
-            if spread is not None and self.decided is not None:
+            if self.decided is not None:
                 value, C[k, k] = getattr(self.decided[0], name), self.decided[1][k - S, k - S]
             rows.append((name, "1", name, value))
         if mass is not None:
@@ -655,7 +640,7 @@ class PooledFit:
             )
         if len(self.laws) > 1:
             notes.append(law_note({law.name: law.likelihood for law in self.laws}, self.laws[0].name))
-        if self.decided is not None and self.friction is not None:
+        if self.decided is not None:
             best, C = self.decided
             notes.append(
                 f"Under this law friction is {best.friction:.3g} +- {np.sqrt(C[0, 0]):.2g} and restitution "
@@ -670,6 +655,24 @@ def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
     return abs(value - expected) <= AGREES * abs(expected) + slack
 
 
+def pooled_impulses(problem: PooledProblem, at: Unknowns, used: Bool[np.ndarray, "I"]) -> PooledImpulses:
+    """Of these impacts, by the velocities at their ends."""
+    chain, hit = problem.chain, collisions(problem.chain, at, problem.part)
+    GQ, n, t = hit.GQ[used], hit.normal, hit.tangent
+    N, T = (np.column_stack([np.tile(u, (len(GQ), 1)), GQ[:, 0] * u[1] - GQ[:, 1] * u[0]]) for u in (n, t))
+    covariance, before = chain.root @ chain.root.transpose(0, 2, 1), chain.before[used]
+    return PooledImpulses(
+        N,
+        T,
+        float(at.shared[INERTIA]),
+        hit.before[used, 3:],
+        hit.jump[used, :2] @ np.column_stack([n, t]),
+        covariance[before, 9:, 9:],
+        covariance[before + 1, 3:6, 3:6],
+        chain.struck[used],
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class FlightStates(SolvedMotion):
     """The unknowns of pooled drops that are not parameters.
@@ -678,6 +681,7 @@ class FlightStates(SolvedMotion):
         pooled: the problem with its tolerances. used: (I,) impacts that count for J/m.
         at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
             all of theta.
+        law: whose friction and restitution are given; None: they are medians.
     """
 
     key = "flights"
@@ -685,6 +689,7 @@ class FlightStates(SolvedMotion):
     pooled: PooledProblem
     at: Unknowns
     used: Bool[np.ndarray, "I"]
+    law: LawFit | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -728,6 +733,9 @@ class FlightStates(SolvedMotion):
         derived = {"restitution": float(np.median(restitution[self.used]))}
         if (self.used & slides).any():
             derived["friction"] = float(np.median(ratio[self.used & slides]))
+        if self.law is not None:
+            law = self.law.refitted(pooled_impulses(pooled, at, self.used))
+            derived |= {"friction": law.friction, "restitution": law.restitution}
         if problem.mass is not None:
             derived["J"] = problem.mass * values["J/m"]
         shifts = {name: estimate.std[estimate.names.index(name)] for name in derived}

@@ -139,7 +139,8 @@ def _fitted(impulses: PooledImpulses, name: str, start: tuple[float, float], sca
         return abs(float(x[0])), float(np.clip(x[1], 0, 1)), scale or max(float(np.exp(x[2])), LEAST_SCALE)
 
     law, x = LAWS.index(name), start if scale else (*start, np.log(FIRST_SCALE))
-    best = minimize(lambda x: impulses.unlikely(law, *values(x)), x, method="Nelder-Mead")
+    accurate = {"xatol": 1e-6, "fatol": 1e-6}
+    best = minimize(lambda x: impulses.unlikely(law, *values(x)), x, method="Nelder-Mead", options=accurate)
     return LawFit(name, *values(best.x), -float(best.fun))
 
 
