@@ -23,9 +23,13 @@ def impacts_section(estimate: Estimate) -> Section | None:
     """The motion played back, impulses, friction cone, energy, and a table of the impacts."""
     scene, impacts = estimate.extra(Scene), estimate.extra(Impacts) or Impacts()
     motions = motions_of(estimate)
-    if scene is None:  # in space
-        shown = impulse_grid(impacts, motions), impact_table(impacts)
-        return section_of("Impacts", _lead(impacts, None), *shown) if impacts else None
+    if scene is None:
+        if not impacts:
+            return None
+        # in space
+        return section_of(
+            "Impacts", _lead(impacts, None), impulse_grid(impacts, motions), impact_table(impacts)
+        )
     return section_of(
         "Impacts",
         _lead(impacts, scene),

@@ -19,7 +19,7 @@ from ....exceptions import NotIdentifiable
 from ....models.gravity import STANDARD_GRAVITY
 from ....models.spatial.impacts import LAWS, plane_axes
 from ....solve import ProgressCallback, Stop, report, stop_requested
-from .flights import Flight, flights_of, tracker_noise
+from .flights import TossFlight, flights_of, tracker_noise
 from .kernels import (
     FRICTION,
     GRAVITY_RATIO,
@@ -34,10 +34,10 @@ from .kernels import (
 from .pool import (
     GROUPS,
     OF_ROWS,
-    Geometry,
-    Impact,
-    Linearized,
+    ContactScene,
     Pool,
+    Strike,
+    TossEquations,
     TossState,
     first_states,
     minimized,
@@ -59,18 +59,18 @@ SCREENINGS, ROUNDS, SETTLED = 5, 40, 0.03
 """Rounds after which the impacts that count stay the same, their largest number, and the relative change of tolerances
 at which they end."""
 LAW = slice(10, 13)
-"""Rows of an impact that follow from the law."""
+"""TossRows of an impact that follow from the law."""
 SEVERAL, UNEXPLAINED = "several corners", "not one corner"
 
 
 @dataclass(frozen=True, eq=False)
-class LawFit:
+class TossLawFit:
     """The fit with one law of restitution."""
 
     pool: Pool
     theta: Vector
     states: list[TossState]
-    linear: Linearized
+    linear: TossEquations
     log_likelihood: float
     settled: bool
 
@@ -80,12 +80,12 @@ class TossesFit:
     """The fits with each law, and the one that counts."""
 
     problem: TossesProblem
-    laws: dict[str, LawFit]
+    laws: dict[str, TossLawFit]
     law: str
     rounds: int
 
     @property
-    def best(self) -> LawFit:
+    def best(self) -> TossLawFit:
         return self.laws[self.law]
 
     @property
@@ -93,11 +93,11 @@ class TossesFit:
         return self.best.theta
 
     @property
-    def geometry(self) -> Geometry:
+    def geometry(self) -> ContactScene:
         return self.best.pool.geometry
 
     @cached_property
-    def counted(self) -> list[tuple[TossState, Impact]]:
+    def counted(self) -> list[tuple[TossState, Strike]]:
         """Impacts that count, with their tosses."""
         return [(state, impact) for state in self.best.states for impact in state.impacts if not impact.why]
 
@@ -189,7 +189,7 @@ def fitted(
             "least four frames between bounces"
         )
     wanted = LAWS if restitution == "auto" else (restitution,)
-    laws: dict[str, LawFit] = {}
+    laws: dict[str, TossLawFit] = {}
     rounds, std = 0, np.concatenate([noise, START])
     theta = start
     for law in wanted:
@@ -214,7 +214,7 @@ def surveyed(problem: TossesProblem) -> Surveyed:
     return Surveyed(*(EXACT if accuracy.exact else max(float(std), EXACT) for std in known))
 
 
-def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geometry]:
+def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], ContactScene]:
     """First theta, its prior (mean and std), and the geometry."""
     shape, normal = problem.shape, np.asarray(problem.plane.normal, dtype=float)
     n = normal / np.linalg.norm(normal)
@@ -235,7 +235,7 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Geome
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
     std[[GRAVITY_RATIO, FRICTION, RESTITUTION]] = known.gravity, 1.0, 1.0
     std[HEIGHT], std[TILT_X : TILT_X + 2] = known.height, known.tilt
-    geometry = Geometry(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
+    geometry = ContactScene(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
     return theta, (theta.copy(), std), geometry
 
 
@@ -246,7 +246,7 @@ def _settled(
     screen: bool,
     progress: ProgressCallback | None,
     stop: Stop | None,
-) -> tuple[LawFit, int]:
+) -> tuple[TossLawFit, int]:
     """Rounds of screening, minimization and new tolerances."""
     name, settled, linear, k = LAWS[pool.law], False, None, 0
     for k in range(1, ROUNDS + 1):
@@ -265,7 +265,7 @@ def _settled(
         pool = replace(pool, std=std)
     assert linear is not None
     likelihood = -linear.cost - pool.prior_rows(theta)[2]
-    return LawFit(pool, theta, states, linear, likelihood, settled), k
+    return TossLawFit(pool, theta, states, linear, likelihood, settled), k
 
 
 def _screen(pool: Pool, theta: Vector, states: Sequence[TossState], first: bool) -> None:
@@ -290,9 +290,9 @@ def _screen(pool: Pool, theta: Vector, states: Sequence[TossState], first: bool)
         )
 
 
-def _second(pool: Pool, theta: Vector, state: TossState, impact: Impact) -> float:
+def _second(pool: Pool, theta: Vector, state: TossState, impact: Strike) -> float:
     """Height of the second lowest corner above the lowest when it strikes [m]; the corner is brought up to date."""
-    flight: Flight = state.flights[impact.before]
+    flight: TossFlight = state.flights[impact.before]
     p, _, R, _ = state_at(flight, impact.t, pool.geometry, theta)
     order, gaps = pool.geometry.lowest(theta, p, R)
     impact.corner = int(order[0])

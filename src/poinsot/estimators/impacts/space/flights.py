@@ -71,7 +71,7 @@ def _steps(R: Float[np.ndarray, "N 3 3"]) -> Float[np.ndarray, "M 3 3"]:
 
 
 @dataclass(eq=False)
-class Flight:
+class TossFlight:
     """Frames of one flight of a toss, from `begin` to before `end`, and its state at `middle`.
 
     Args:
@@ -86,10 +86,10 @@ class Flight:
     R: Float[np.ndarray, "3 3"]
     w: Vector
 
-    def moved(self, step: Vector) -> Flight:
+    def moved(self, step: Vector) -> TossFlight:
         """The flight with its state changed by (12,) of place, velocity, rotation (in the body's frame) and spin."""
         R = turned(self.R, step[6:9])
-        return Flight(
+        return TossFlight(
             self.begin, self.end, self.middle, self.p + step[:3], self.v + step[3:6], R, self.w + step[9:]
         )
 
@@ -99,7 +99,7 @@ class Flight:
         return np.concatenate([self.p, self.v, self.w])
 
 
-def window(toss: Toss, flight: Flight) -> tuple[Vector, np.ndarray, np.ndarray]:
+def window(toss: Toss, flight: TossFlight) -> tuple[Vector, np.ndarray, np.ndarray]:
     """Times from the flight's middle, places and rotations of its frames."""
     part = slice(flight.begin, flight.end)
     return toss.times[part] - flight.middle, toss.places[part], toss.rotations[part]
@@ -107,7 +107,7 @@ def window(toss: Toss, flight: Flight) -> tuple[Vector, np.ndarray, np.ndarray]:
 
 def _fitted(
     toss: Toss, begin: int, end: int, theta: Vector, g: Vector, noise: Vector
-) -> tuple[Flight, Float[np.ndarray, "n 6"], np.ndarray]:
+) -> tuple[TossFlight, Float[np.ndarray, "n 6"], np.ndarray]:
     """The flight of these frames, residuals (n, 6) in standard deviations, and covariance (12, 12) of its state."""
     t, middle = toss.times[begin:end], (begin + end) // 2
     at = float(t[middle - begin])
@@ -117,7 +117,7 @@ def _fitted(
     p, v = np.linalg.lstsq(X, toss.places[begin:end] - fall, rcond=None)[0]
     turns = log(np.asarray(toss.rotations[middle].T @ toss.rotations[begin:end]))
     first, w = np.linalg.lstsq(X, turns, rcond=None)[0]
-    flight = Flight(begin, end, at, p, v, turned(toss.rotations[middle], first), w)
+    flight = TossFlight(begin, end, at, p, v, turned(toss.rotations[middle], first), w)
     scale = np.repeat(noise, 3)
     for _ in range(ROUNDS):
         e, by_state, _ = flight_derivatives(
@@ -133,7 +133,7 @@ def _fitted(
     return flight, e, covariance
 
 
-def flights_of(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> list[Flight]:
+def flights_of(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> list[TossFlight]:
     """Flights of a toss in order.
 
     Args:
@@ -143,7 +143,7 @@ def flights_of(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float)
     return list(_grown(toss, theta, g, noise, size))
 
 
-def _grown(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> Iterator[Flight]:
+def _grown(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> Iterator[TossFlight]:
     """Flights, each as long as possible with frames that are where they are allowed to be."""
     begin, N, scale = 0, len(toss.times), np.repeat(noise, 3)
     model = STRAY_SIZE * np.repeat([size, 1.0], 3)

@@ -19,7 +19,7 @@ CHART, POINT, GRAVITY_RATIO, SHIFT, RADIUS, HEIGHT, TILT_X, TILT_Y, FRICTION, RE
 OF_FLIGHTS = GRAVITY_RATIO + 1
 """Parameters that a flight depends on come first."""
 ROWS = 13
-"""Rows of an impact: position (3), rotation (3), gap, lever (3), law (3)."""
+"""TossRows of an impact: position (3), rotation (3), gap, lever (3), law (3)."""
 STEP = 1e-6
 
 

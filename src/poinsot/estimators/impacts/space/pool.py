@@ -25,7 +25,7 @@ import numpy as np
 
 from ....arrays import Float, Vector
 from ....models.spatial.flights import spun
-from .flights import Flight, Toss, window
+from .flights import Toss, TossFlight, window
 from .kernels import (
     GRAVITY_RATIO,
     HEIGHT,
@@ -46,7 +46,7 @@ GROUPS = ("place", "rotation", "instant_place", "instant_rotation", "gap", "leve
 OF_ROWS = np.array([2, 2, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7, 7])
 """Group of each row of an impact."""
 RELATIVE = OF_ROWS >= 5
-"""Rows whose standard deviation is relative to the jump of the velocity."""
+"""TossRows whose standard deviation is relative to the jump of the velocity."""
 FREEDOM = 4.0
 """nu of Student's t."""
 GAUSSIAN = {1: 1.2034, 2: 1.1730, 3: 1.1502}
@@ -54,7 +54,7 @@ GAUSSIAN = {1: 1.2034, 2: 1.1730, 3: 1.1502}
 
 
 @dataclass(eq=False)
-class Impact:
+class Strike:
     """An impact between flights `before` and `before` + 1 of a toss, at time `t` [s], with a corner of the body.
 
     Args:
@@ -74,12 +74,12 @@ class TossState:
     """Flights and impacts of one toss."""
 
     toss: Toss
-    flights: list[Flight]
-    impacts: list[Impact]
+    flights: list[TossFlight]
+    impacts: list[Strike]
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class ContactScene:
     """Corners (C, 3), their `inwards` (C, 3), the plane (4, 3) of `kernels.impact_residuals`, gravity (3,) [m/s^2]."""
 
     corners: Float[np.ndarray, "C 3"]
@@ -96,7 +96,7 @@ class Geometry:
 
 
 @dataclass(frozen=True, eq=False)
-class Linearized:
+class TossEquations:
     """Normal equations with states and instants eliminated, by toss.
 
     Args:
@@ -111,7 +111,7 @@ class Linearized:
     sums: np.ndarray
 
 
-class Rows(NamedTuple):
+class TossRows(NamedTuple):
     """Residuals of a toss: derivatives A by states and instants, B by theta, e in standard deviations, the group and
     the weight of each, and -log-likelihood.
     """
@@ -132,12 +132,12 @@ class Pool:
         std: (G,) of `GROUPS`. law: of restitution. prior: (S,) mean and (S,) std of theta; infinite std: none.
     """
 
-    geometry: Geometry
+    geometry: ContactScene
     std: Vector
     law: int
     prior: tuple[Vector, Vector]
 
-    def linearized(self, theta: Vector, states: Sequence[TossState]) -> Linearized:
+    def linearized(self, theta: Vector, states: Sequence[TossState]) -> TossEquations:
         """The problem at theta and states, which are eliminated."""
         H, b, steps = [], [], []
         cost, sums = 0.0, np.zeros((len(GROUPS), 3))
@@ -159,9 +159,9 @@ class Pool:
             for group in range(len(GROUPS)):
                 mine = groups == group
                 sums[group] += [np.sum(e[mine] ** 2), np.sum(weights[mine] > 0), np.sum(own[mine])]
-        return Linearized(np.array(H), np.array(b), cost, steps, sums)
+        return TossEquations(np.array(H), np.array(b), cost, steps, sums)
 
-    def _rows(self, theta: Vector, state: TossState) -> Rows:
+    def _rows(self, theta: Vector, state: TossState) -> TossRows:
         F, I = len(state.flights), len(state.impacts)
         columns = 12 * F + I
         A, B, e, groups, weights = [], [], [], [], []
@@ -217,7 +217,7 @@ class Pool:
         of_states, of_theta, residuals, of_groups, of_weights = map(
             np.concatenate, (A, B, e, groups, weights)
         )
-        return Rows(of_states, of_theta, residuals, of_groups, of_weights, loss)
+        return TossRows(of_states, of_theta, residuals, of_groups, of_weights, loss)
 
     def errors(self, theta: Vector, states: Sequence[TossState]) -> np.ndarray:
         """(I, ROWS) residuals of all impacts, those of single corners or not, in standard deviations."""
@@ -228,11 +228,11 @@ class Pool:
         ]
         return np.array(rows).reshape(-1, ROWS)
 
-    def residuals(self, theta: Vector, state: TossState, impact: Impact) -> Vector:
+    def residuals(self, theta: Vector, state: TossState, impact: Strike) -> Vector:
         """(ROWS,) residuals of an impact in SI units."""
         return impact_residuals(theta, *self._impact(state, impact))[0]
 
-    def _impact(self, state: TossState, impact: Impact) -> tuple[Any, ...]:
+    def _impact(self, state: TossState, impact: Strike) -> tuple[Any, ...]:
         """Arguments after theta of `kernels.impact_residuals`."""
         geometry, (a, b) = self.geometry, state.flights[impact.before : impact.before + 2]
         corner = np.array([geometry.corners[impact.corner], geometry.inwards[impact.corner]])
@@ -255,7 +255,7 @@ def stepped(state: TossState, step: Vector) -> TossState:
 
 def minimized(
     pool: Pool, theta: Vector, states: list[TossState], most: int = 30, enough: float = 1e-3
-) -> tuple[Vector, list[TossState], Linearized, int]:
+) -> tuple[Vector, list[TossState], TossEquations, int]:
     """Levenberg and Marquardt's minimum."""
     damping, now = 1e-4, pool.linearized(theta, states)
     prior = pool.prior_rows(theta)
@@ -284,7 +284,7 @@ def minimized(
 
 
 def first_states(
-    tosses: Sequence[Toss], flights: Sequence[list[Flight]], geometry: Geometry, theta: Vector
+    tosses: Sequence[Toss], flights: Sequence[list[TossFlight]], geometry: ContactScene, theta: Vector
 ) -> list[TossState]:
     """Impacts between neighbouring flights: the instant at which both are at one place."""
     states = []
@@ -301,7 +301,7 @@ def first_states(
                 t = float(np.clip(t - (pb - pa) @ jump / max(float(jump @ jump), 1e-12), begin, end))
             pa, va, Ra, _ = state_at(a, t, geometry, theta)
             corner = int(geometry.lowest(theta, pa, Ra)[0][0])
-            impacts.append(Impact(k, t, corner, float(np.linalg.norm(vb - va))))
+            impacts.append(Strike(k, t, corner, float(np.linalg.norm(vb - va))))
         states.append(TossState(toss, own, impacts))
     return states
 
@@ -311,7 +311,7 @@ MOST_SKIPPED = 2
 
 
 def state_at(
-    flight: Flight, t: float, geometry: Geometry, theta: Vector
+    flight: TossFlight, t: float, geometry: ContactScene, theta: Vector
 ) -> tuple[Vector, Vector, np.ndarray, Vector]:
     """Place, velocity, rotation and spin of a flight at a time."""
     s, fall = t - flight.middle, theta[GRAVITY_RATIO] * geometry.gravity
