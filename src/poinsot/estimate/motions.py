@@ -286,6 +286,30 @@ class Scene(Brief, Extra):
         return likely_law(self.restitution_laws)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class TossScene(Brief, Extra):
+    """What a body in space strikes, and by which law.
+
+    Args:
+        corners: (C, 3) of the body, before rounding [m]. point, normal: (3,) of the plane.
+        restitution_laws: law of restitution -> log-likelihood of the frames under it.
+    """
+
+    key: ClassVar[str] = "scene"
+    json_keys: ClassVar = {"restitution_law": "restitution_law"}
+
+    corners: Float[np.ndarray, "C 3"]
+    point: Vector
+    normal: Vector
+    friction: float
+    restitution_laws: Mapping[str, float]
+
+    @property
+    def restitution_law(self) -> str | None:
+        """The law that is likelier than each other one by e^3; None where none is."""
+        return likely_law(self.restitution_laws)
+
+
 DECISIVE = 3.0
 """Logarithm of the likelihood ratio from which a law counts as decided."""
 

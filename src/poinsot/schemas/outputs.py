@@ -23,7 +23,7 @@ from ..estimate import (
     Trust,
     Unchecked,
 )
-from ..estimate.motions import ContactChange, Impact, Scene, SensorFit
+from ..estimate.motions import ContactChange, Impact, Scene, SensorFit, TossScene
 from ..estimators.online.tracking import LinkChange, LinkExcitation, Rejection
 from ..estimators.servo.result import Ratio
 from ..excitation.excitation import Excitation
@@ -80,11 +80,11 @@ EXTRAS: dict[str, Any] = {
         | {"disturbances": [{"name": str, "rms": Number}]}
     ],
     "impacts?": [Impact],
-    "scene?": Scene,
+    "scene?": (Scene, TossScene),
     "simulation?": named(Numbers, "noise drag geometry geometry_std")
     | named(Number, "friction mass")
     | {"law": str},
-    "flights?": named(Numbers, "impact_times_s lost_times_s floor_heights_m wall_modes_m"),
+    "flights?": named(Numbers, "impact_times_s lost_times_s? floor_heights_m? wall_modes_m?"),
     "body_motions?": [named(int, "samples bodies")],
     "convergence?": named(Numbers, "cost infeasibility") | {"parameters": dict[str, Numbers]},
     "sensitivity?": [named(str, "level parameter") | named(Number, "factor moved moved_in_std")],

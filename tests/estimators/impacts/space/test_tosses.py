@@ -1,5 +1,6 @@
 """Tosses of a body with known truth, from a simulator of its own: values and intervals, derivatives, defects."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -203,3 +204,13 @@ def test_a_body_that_only_flies_has_no_impact(folder):
     )
     with pytest.raises(Exception, match="no impact between two flights"):
         identify(replace(project, settings=short))
+
+
+def test_the_page_and_the_file_of_a_result(folder, poinsot, tmp_path):
+    code, out, _ = poinsot("identify", job(folder, "few.toml", count=3), "--out", tmp_path / "out")
+    content = json.loads((tmp_path / "out/result.json").read_text())
+    assert code == 0 and "Restitution is by poisson, as set." in out
+    assert content["scene"].keys() >= {"corners", "point", "normal", "friction", "restitution_law"}
+    assert content["scene"]["restitution_law"] == "poisson" and content["impacts"]
+    assert "Impacts" in (tmp_path / "out/report.html").read_text()
+    assert main(["view", str(tmp_path / "out/result.json"), "--record", str(tmp_path / "toss.html")]) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ....arrays import Brief, Matrix, Vector
+from ....arrays import Matrix
 from ....diagnosis.tosses import diagnose_tosses
 from ....estimate import Certificate, Estimate, Provenance, Status, condition_numbers, extras_of
 from ....estimate.extras import Extra
@@ -21,6 +21,7 @@ from ....estimate.motions import (
     Impact,
     Impacts,
     SensorFit,
+    TossScene,
     likely_law,
     path_of,
 )
@@ -51,30 +52,6 @@ SCALARS = (
 """Name, unit, kind and place in theta of the other parameters."""
 STEP = 1e-6
 JUMP = tuple(f"jump of velocity, {side}" for side in ("normal", "along the plane", "across"))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TossScene(Brief, Extra):
-    """What a body in space strikes, and by which law.
-
-    Args:
-        corners: (C, 3) of the body, before rounding [m]. point, normal: (3,) of the plane.
-        restitution_laws: law of restitution -> log-likelihood of the frames under it.
-    """
-
-    key: ClassVar[str] = "scene"
-    json_keys: ClassVar = {"restitution_law": "restitution_law"}
-
-    corners: Matrix
-    point: Vector
-    normal: Vector
-    friction: float
-    restitution_laws: Mapping[str, float]
-
-    @property
-    def restitution_law(self) -> str | None:
-        """The law that is likelier than each other one by e^3; None where none is."""
-        return likely_law(self.restitution_laws)
 
 
 STATIONARY = 0.05
