@@ -58,8 +58,7 @@ def start_throw(
         first = error.errors()[0]
         if "expected_tags" in first.get("ctx", {}):
             raise InvalidProject(
-                f"--shape {shape!r} is no outline of a body that is thrown in a plane; known are "
-                f"{first['ctx']['expected_tags']}"
+                f"--shape {shape!r} is no shape of a thrown body; known are {first['ctx']['expected_tags']}"
             ) from error
         key = ".".join(map(str, first["loc"][1:])) or "shape"
         raise InvalidProject(

@@ -50,6 +50,20 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
     return x * (a / s) if s > 1e-12 else x
 
 
+@njit(cache=True, inline="always")
+def _rate(J: np.ndarray, I: np.ndarray, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """w' = I ((J w) x w) at w = (x, y, z), with I the inverse of J."""
+    a = J[0, 0] * x + J[0, 1] * y + J[0, 2] * z
+    b = J[1, 0] * x + J[1, 1] * y + J[1, 2] * z
+    c = J[2, 0] * x + J[2, 1] * y + J[2, 2] * z
+    p, q, r = b * z - c * y, c * x - a * z, a * y - b * x
+    return (
+        I[0, 0] * p + I[0, 1] * q + I[0, 2] * r,
+        I[1, 0] * p + I[1, 1] * q + I[1, 2] * r,
+        I[2, 0] * p + I[2, 1] * q + I[2, 2] * r,
+    )
+
+
 @njit(cache=True)
 def spun(
     J: np.ndarray, J_inverse: np.ndarray, R: np.ndarray, w: np.ndarray, s: float
@@ -57,16 +71,26 @@ def spun(
     """Rotation and spin of a free body after s seconds, which may be negative."""
     n = max(1, int(np.ceil(abs(s) / STEP_S)))
     h = s / n
+    R, w = R.copy(), w.copy()
+    mean, last = np.empty(3), np.empty(3)
     for _ in range(n):
-        a = J_inverse @ cross3(J @ w, w)
-        x = w + 0.5 * h * a
-        b = J_inverse @ cross3(J @ x, x)
-        y = w + 0.5 * h * b
-        c = J_inverse @ cross3(J @ y, y)
-        z = w + h * c
-        d = J_inverse @ cross3(J @ z, z)
-        last = w + h / 6 * (a + 2 * b + 2 * c + d)
-        middle = w + h / 24 * (5 * a + 4 * b + 4 * c - d)  # the method's own value at half of the step
-        R = turned(R, h / 6 * (w + 4 * middle + last) + h * h / 12 * cross3(w, last))
-        w = last
+        x, y, z = w[0], w[1], w[2]
+        a0, a1, a2 = _rate(J, J_inverse, x, y, z)
+        b0, b1, b2 = _rate(J, J_inverse, x + 0.5 * h * a0, y + 0.5 * h * a1, z + 0.5 * h * a2)
+        c0, c1, c2 = _rate(J, J_inverse, x + 0.5 * h * b0, y + 0.5 * h * b1, z + 0.5 * h * b2)
+        d0, d1, d2 = _rate(J, J_inverse, x + h * c0, y + h * c1, z + h * c2)
+        last[0] = x + h / 6 * (a0 + 2 * b0 + 2 * c0 + d0)
+        last[1] = y + h / 6 * (a1 + 2 * b1 + 2 * c1 + d1)
+        last[2] = z + h / 6 * (a2 + 2 * b2 + 2 * c2 + d2)
+        # w at half of the step is the method's own value there
+        mean[0] = (x + 4 * (x + h / 24 * (5 * a0 + 4 * b0 + 4 * c0 - d0)) + last[0]) / 6
+        mean[1] = (y + 4 * (y + h / 24 * (5 * a1 + 4 * b1 + 4 * c1 - d1)) + last[1]) / 6
+        mean[2] = (z + 4 * (z + h / 24 * (5 * a2 + 4 * b2 + 4 * c2 - d2)) + last[2]) / 6
+        mean[0], mean[1], mean[2] = (
+            h * mean[0] + h * h / 12 * (y * last[2] - z * last[1]),
+            h * mean[1] + h * h / 12 * (z * last[0] - x * last[2]),
+            h * mean[2] + h * h / 12 * (x * last[1] - y * last[0]),
+        )
+        R = turned(R, mean)
+        w[:] = last
     return R, w

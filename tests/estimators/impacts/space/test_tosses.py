@@ -105,7 +105,7 @@ def test_the_certificate_is_of_the_values(estimate):
 
 
 def test_lengths_that_are_short_are_named(folder):
-    estimate = identify(Project.load(job(folder, "short.toml", scale=0.96)))
+    estimate = identify(Project.load(job(folder, "short.toml", scale=0.96, count=3)))
     assert {"length-scale", "clock-scale"} <= {finding.cause for finding in estimate.findings[:3]}
     assert estimate.trust.name == "not_to_be_used"
 
@@ -207,7 +207,7 @@ def test_a_body_that_only_flies_has_no_impact(folder):
 
 
 def test_the_page_and_the_file_of_a_result(folder, poinsot, tmp_path):
-    code, out, _ = poinsot("identify", job(folder, "few.toml", count=3), "--out", tmp_path / "out")
+    code, out, _ = poinsot("identify", job(folder, "few.toml", count=2), "--out", tmp_path / "out")
     content = json.loads((tmp_path / "out/result.json").read_text())
     assert code == 0 and "Restitution is by poisson, as set." in out
     assert content["scene"].keys() >= {"corners", "point", "normal", "friction", "restitution_law"}

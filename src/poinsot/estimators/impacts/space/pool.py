@@ -155,7 +155,7 @@ class Pool:
             H.append(B.T @ left)
             b.append(B.T @ rest)
             steps.append((k, K))
-            own = np.einsum("ij,jk,ik->i", A, C, A)
+            own = np.sum((A @ C) * A, axis=1)
             for group in range(len(GROUPS)):
                 mine = groups == group
                 sums[group] += [np.sum(e[mine] ** 2), np.sum(weights[mine] > 0), np.sum(own[mine])]
