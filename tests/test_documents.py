@@ -34,6 +34,7 @@ from poinsot.estimators.linear import constraints
 from poinsot.models.planar.body import Wall
 from poinsot.models.robot.drive import Coupling
 from poinsot.models.robot.loops import Loop
+from poinsot.models.spatial import Plane
 from poinsot.parameters import Normal
 from poinsot.project import settings
 from poinsot.project.methods import (
@@ -189,18 +190,22 @@ SECTIONS = {
     "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
     "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
     "`details` of a joint": (mechanism.JointDetails, ()),
-    "`[body]`": (bodies_and_walls.AnyBodySettings, ()),
+    "`[body]`": (bodies_and_walls.PlanarBodySettings, ()),
     **{
-        f'`shape = "{shape}"`': (section, bodies_and_walls.AnyBodySettings.model_fields)
+        f'`shape = "{shape}"`': (section, bodies_and_walls.PlanarBodySettings.model_fields)
         for shape, section in {
             "ellipse": bodies_and_walls.EllipseSettings,
             "circle": bodies_and_walls.CircleSettings,
             "rectangle": bodies_and_walls.RectangleSettings,
             "polygon": bodies_and_walls.PolygonSettings,
             "smooth-curve": bodies_and_walls.SmoothCurveSettings,
+            "box": bodies_and_walls.BoxSettings,
+            "points": bodies_and_walls.PointsSettings,
+            "mesh": bodies_and_walls.MeshSettings,
         }.items()
     },
     "`[[walls]]`": (table_of(Wall), ()),
+    "`[[walls]]` in space": (table_of(Plane), ()),
     "`[[robot.efforts]]`": (robot.EffortSettings, ()),
     "`[[robot.loops]]`": (table_of(Loop), ()),
     "`[drive]`": (robot.DriveSettings, ()),
