@@ -16,7 +16,7 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.estimators.impacts.drop import DropFit, fitted_drop
+from poinsot.estimators.impacts.drop import DropFit, fitted_drops
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.drop import Drop
 from poinsot.models.planar.events import moved
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def identified(drop: Drop) -> DropFit:
-    return fitted_drop(drop, SHAPE, [floor()])
+    return fitted_drops([drop], SHAPE, [floor()])
 
 
 def fine(count: int) -> Drop:

@@ -387,9 +387,14 @@ class EffectFit:
     @cached_property
     def covariance(self) -> Matrix:
         """(b, b) of the base values, with at least `variances` on its diagonal."""
-        own = slice(None, self.b)
-        C = raised(self.posterior[1][own, own], self.without_effects) + np.outer(self.shift, self.shift)
-        return np.asarray(C / np.outer(self.norms, self.norms))
+        return self.covariance_of(np.eye(self.b))
+
+    def covariance_of(self, slopes: Matrix) -> Matrix:
+        """(v, v) of values with these derivatives (v, b) by the parameters, with at least their variances by chance."""
+        S, own = slopes / self.norms, slice(None, self.b)
+        by_chance = np.max([np.einsum("vi,ij,vj->v", S, C, S) for C in self.plain_covariances], axis=0)
+        moved = S @ self.shift
+        return np.asarray(raised(S @ self.posterior[1][own, own] @ S.T, by_chance) + np.outer(moved, moved))
 
     # size of residuals
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poinsot.accuracy import Accuracy
-from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.drop import fitted_drops
 from poinsot.estimators.impacts.effects import SimulatedFrames, fit_of_effects
 from poinsot.models.planar import floor
 from references.throws import throw
@@ -14,7 +14,7 @@ from references.throws import throw
 @pytest.fixture(scope="module")
 def frames():
     drop, shape = throw(0)
-    fit = fitted_drop(drop, shape, [floor()])
+    fit = fitted_drops([drop], shape, [floor()])
     return SimulatedFrames(fit.shooting, fit.theta, fit.predicted, fit.velocities, Accuracy())
 
 

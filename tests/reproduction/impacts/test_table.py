@@ -44,7 +44,7 @@ def test_draws_differ_and_are_the_same_again():
 
 
 def test_what_has_no_answer_is_counted(monkeypatch):
-    monkeypatch.setattr(table, "fitted_drop", _refuse)
+    monkeypatch.setattr(table, "fitted_drops", _refuse)
     found = {"0.5 120 0": table.attempt(table.Job(0.5, 120, 0, 0))}
     assert "nothing" in found["0.5 120 0"]["failed"]
     row = table._row(0.5, 120, list(found.values()))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from poinsot import ImpactIdentification
-from poinsot.estimators.impacts.drop import DropFit, fitted_drop
+from poinsot.estimators.impacts.drop import DropFit, fitted_drops
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor
@@ -110,7 +110,7 @@ def attempt(job: Job) -> dict[str, Any]:
     """Estimate from one throw: errors in standard deviations, by name; None for what is not identifiable."""
     thrown = throw(job)
     try:
-        fit = fitted_drop(thrown.drop, SHAPE, [floor()])
+        fit = fitted_drops([thrown.drop], SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     return {

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot import ImpactIdentification
-from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.drop import fitted_drops
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
 from poinsot.models.planar.drop import Drop
@@ -91,7 +91,7 @@ def attempt(job: Job) -> dict[str, Any]:
     times, poses = read(job)
     start = time.process_time()
     try:
-        fit = fitted_drop(Drop("throw", times, poses), SHAPE, [floor()])
+        fit = fitted_drops([Drop("throw", times, poses)], SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     low, high = fit.inertia_interval

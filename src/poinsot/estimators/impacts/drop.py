@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
@@ -53,7 +53,7 @@ from ...estimate.motions import (
     SensorFit,
     motions_of,
 )
-from ...exceptions import InvalidSignals, NotIdentifiable
+from ...exceptions import InvalidSignals, NotIdentifiable, listing
 from ...models.planar.body import GRAVITY, Wall, contacts_at
 from ...models.planar.drop import Drop, of_point
 from ...models.planar.events import SLOW, ImpactEvents
@@ -62,6 +62,7 @@ from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .effects import SimulatedFrames, ThrowUncertainty
 from .flights import FALL, FEWEST, first_flight, integrals, moving
+from .joint_shooting import JointShooting
 from .problem import (
     AGREES,
     WITHOUT_MASS,
@@ -151,28 +152,83 @@ CONE_MARGIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class DropFit(ShootingFit):
-    """The result of one drop: the deepest minimum.
+class SimulatedDrop:
+    """The motion of one drop.
 
     Args:
-        drop: measured frames until the body came to rest.
+        drop: measured frames until the body came to rest. shooting, theta: its residuals, and its components.
+        predicted: (N, 3) poses of the tracked point. center, velocities: (N, 3) of the center of mass.
+        impacts: in their order, impulses by mass [m/s].
+    """
+
+    drop: Drop
+    shooting: Shooting
+    theta: Vector
+    predicted: Float[np.ndarray, "N 3"]
+    center: Float[np.ndarray, "N 3"]
+    velocities: Float[np.ndarray, "N 3"]
+    impacts: ImpactEvents
+
+    @classmethod
+    def of(cls, drop: Drop, shooting: Shooting, theta: Vector) -> SimulatedDrop:
+        center, velocities, impacts = shooting.motion(theta, shooting.times)
+        predicted = of_point(center, shooting.geometry_of(theta)[2:])
+        return cls(drop, shooting, theta, predicted, center, velocities, impacts)
+
+    @cached_property
+    def gained(self) -> Vector:
+        """(E,) information on log J/m that frames from each impact to the next add, and those after the last.
+
+        An impact determines J/m by the motion after it: the spin, and landing or rolling. Simultaneous contacts
+        share it evenly.
+        """
+        J = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
+        J = (J * self.shooting.prior_std).reshape(len(self.drop.times), 3, -1)
+        # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
+        normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
+        known = np.concatenate([[0.0], 1 / np.linalg.pinv(normal, hermitian=True)[:, INERTIA, INERTIA] - 1])
+        instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
+        ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
+        return np.asarray((np.diff([0.0, *known[ends]]) / counts)[which])
+
+    @property
+    def pushes(self) -> Float[np.ndarray, "F 3"] | None:
+        """Changes of the velocity by known forces in each flight; None: no forces."""
+        forces, times = self.shooting.forces_by_mass(self.theta), self.drop.times
+        if forces is None:
+            return None
+        ends = np.concatenate([times[:1], self.impacts.times, times[-1:]])
+        return integrals(times, forces / [1, 1, np.exp(self.theta[INERTIA])], ends)
+
+    def directions(self) -> tuple[Float[np.ndarray, "E 3"], Float[np.ndarray, "E 3"]]:
+        """N and T of each impact."""
+        walls = self.shooting.walls_of(self.theta)
+        touched = [contacts_at(q, self.shooting.shape, walls) for q in self.impacts.poses]
+        normals, tangents = (
+            np.array([at[k][which] for at, which in zip(touched, self.impacts.contacts, strict=True)])
+            for k in (1, 2)
+        )
+        return normals.reshape(-1, 3), tangents.reshape(-1, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class DropFit(ShootingFit):
+    """The result of drops that were simulated: the deepest minimum.
+
+    Args:
+        motions: of each drop.
         posterior: of theta. noise_given: whether the tracker's noise was given.
-        findings: findings against the result. center, velocities: (N, 3) poses of the center of mass at its frames, and
-            their rates.
-        impacts: impacts in their order, impulses by mass [m/s].
+        findings: findings against the result.
         friction_bound: lower bound of mu, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force determines it.
         shooting: residuals, with the noise that was estimated.
         likelihoods: log-likelihood of the frames under each law of restitution, at its best motion.
     """
 
-    drop: Drop
+    motions: tuple[SimulatedDrop, ...]
     posterior: MixturePosterior
     noise_given: bool
     findings: tuple[Finding, ...]
-    center: Float[np.ndarray, "N 3"]
-    velocities: Float[np.ndarray, "N 3"]
-    impacts: ImpactEvents
     friction_bound: float | None
     mass_identifiable: bool
     shooting: Shooting
@@ -205,25 +261,12 @@ class DropFit(ShootingFit):
         return self.shooting.mass_of(self.theta)
 
     @property
-    def shares(self) -> Vector:
-        """(E,) part of the information on J/m in the frames from each impact to the next, and after the last.
-
-        An impact determines J/m by the motion after it: the spin, and landing or rolling. Simultaneous contacts
-        share it evenly.
-        """
-        J = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
-        J = (J * self.shooting.prior_std).reshape(len(self.drop.times), 3, -1)
-        # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
-        normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
-        known = np.concatenate([[0.0], 1 / np.linalg.pinv(normal, hermitian=True)[:, INERTIA, INERTIA] - 1])
-        instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
-        ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
-        gained = np.diff([0.0, *known[ends]])
-        return np.asarray((gained / max(known[-1], np.finfo(float).tiny) / counts)[which])
+    def velocities(self) -> Float[np.ndarray, "N 3"]:
+        """Of the center of mass, in all frames."""
+        return np.concatenate([motion.velocities for motion in self.motions])
 
     def estimate(self, problem: ImpactsProblem) -> Estimate:
-        """The estimate of the problem's one drop."""
-        drop = self.drop
+        """The estimate of the problem's drops."""
         undetermined = []
         if self.mass is None:
             reason = "unexcited" if self.shooting.mass_is_estimated else "structural"
@@ -232,19 +275,12 @@ class DropFit(ShootingFit):
             what = "friction, above the least value with which every impact sticks"
             undetermined.append(Direction(what, "unexcited"))
         walls = self.shooting.walls_of(self.theta)
-        touched = [contacts_at(q, problem.shape, walls) for q in self.impacts.poses]
-        normals, tangents = (
-            np.array([at[k][which] for at, which in zip(touched, self.impacts.contacts, strict=True)])
-            for k in (1, 2)
-        )
-        times = np.linspace(drop.times[0], drop.times[-1], ENERGY_SAMPLES)
-        q, v, _ = self.shooting.motion(self.theta, times)
-        energy = v**2 @ [0.5, 0.5, 0.5 * self.inertia_to_mass] + GRAVITY * q[:, 1]
-        motion, (parameters, normal, effects) = self._motion(), self._parameters(problem)
-        pose = motion.sensors[0]
+        motions = tuple(map(self._motion, self.motions))
+        (parameters, normal, effects), sensors = self._parameters(problem), [of.sensors[0] for of in motions]
         # a fit that failed does not tell where the floor is
         offset = self.shooting.geometry_of(self.theta)[2:]
         there = {} if self.findings else {"walls": walls, "throws": problem.throws_about(offset)}
+        measured = np.concatenate([motion.drop.poses for motion in self.motions])
         return impacts_estimate(
             problem,
             parameters,
@@ -257,8 +293,8 @@ class DropFit(ShootingFit):
                 "effects": None if effects is None else effects.fit,
             },
             (
-                EstimatedMotions((motion,)),
-                Impacts(self._impacts(problem, normals, tangents)),
+                EstimatedMotions(motions),
+                Impacts(self._impacts(problem)),
                 DropSimulation(
                     self.shooting.noise,
                     self.shooting.drag,
@@ -270,28 +306,33 @@ class DropFit(ShootingFit):
                 ),
             ),
             (self.friction, np.nan) if self.friction_bound is None else (np.nan, self.friction_bound),
-            {drop.name: (times, impulse_unit(self.mass)[0] * energy)},
+            dict(map(self._energy, self.motions)),
             self.likelihoods,
             walls,
             Provenance(
                 warnings=tuple(f"Do not trust this yet: {finding.message}." for finding in self.findings),
-                notes=tuple(self._notes(consistency(self.impacts, normals, tangents, self._pushes()))),
+                notes=tuple(self._notes()),
             ),
-            rows=drop.poses.size,
+            rows=measured.size,
             iterations=max(self.iterations, 1),
             fit=fit_of(
-                drop.times, pose.channels, pose.units, drop.poses, self.predicted, recording=drop.name
+                np.concatenate([motion.drop.times for motion in self.motions]),
+                sensors[0].channels,
+                sensors[0].units,
+                measured,
+                self.predicted,
+                counts=[len(motion.drop.times) for motion in self.motions],
+                recording=listing([motion.drop.name for motion in self.motions]),
             ),
             undetermined=tuple(undetermined),
         )
 
-    def _pushes(self) -> Float[np.ndarray, "F 3"] | None:
-        """Changes of the velocity by known forces in each flight; None: no forces."""
-        forces, times = self.shooting.forces_by_mass(self.theta), self.drop.times
-        if forces is None:
-            return None
-        ends = np.concatenate([times[:1], self.impacts.times, times[-1:]])
-        return integrals(times, forces / [1, 1, self.inertia_to_mass], ends)
+    def _energy(self, motion: SimulatedDrop) -> tuple[str, tuple[Vector, Vector]]:
+        """Name of a drop, times and energies."""
+        times = np.linspace(motion.drop.times[0], motion.drop.times[-1], ENERGY_SAMPLES)
+        q, v, _ = motion.shooting.motion(motion.theta, times)
+        energy = v**2 @ [0.5, 0.5, 0.5 * self.inertia_to_mass] + GRAVITY * q[:, 1]
+        return motion.drop.name, (times, impulse_unit(self.mass)[0] * energy)
 
     def _parameters(
         self, problem: ImpactsProblem
@@ -332,12 +373,13 @@ class DropFit(ShootingFit):
             for row, known in zip(rows, seen, strict=True)
             if known and row[5] is not None
         ]
-        R: Matrix = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")  # type: ignore[assignment]
-        shared = R[INERTIA:, INERTIA:]
+        states = np.delete(jacobian, np.s_[INERTIA : self.shooting.of_geometry.stop], axis=1)
+        R: Matrix = np.linalg.qr(np.column_stack([states, *columns]), mode="r")  # type: ignore[assignment]
+        shared = R[states.shape[1] :, states.shape[1] :]
         normal = shared.T @ shared
         systematic = None
         # a force that is known to some percent would be another effect
-        if self.drop.forces is None and self.status is not Status.interrupted:
+        if self.shooting.forces is None and self.status is not Status.interrupted:
             at = self.shooting, self.theta, self.predicted, self.velocities, problem.accuracy
             systematic = ThrowUncertainty(SimulatedFrames(*at), slopes, seen)
         parameters = estimated_parameters(
@@ -379,39 +421,41 @@ class DropFit(ShootingFit):
                 evidence=float(sure.max()),
             )
 
-    def _motion(self) -> EstimatedMotion:
-        names, measured = tuple(f"position.{axis}" for axis in POSE), self.drop.poses
-        normalized = (measured - self.predicted) / self.shooting.noise
-        pose = SensorFit("pose", names, tuple(POSE.values()), measured, self.predicted, names, normalized)
-        columns = {"position": self.center, "velocity": self.velocities}
-        return motion_of(self.drop.name, self.drop.times, columns, pose)
+    def _motion(self, motion: SimulatedDrop) -> EstimatedMotion:
+        names, measured = tuple(f"position.{axis}" for axis in POSE), motion.drop.poses
+        normalized = (measured - motion.predicted) / self.shooting.noise
+        pose = SensorFit("pose", names, tuple(POSE.values()), measured, motion.predicted, names, normalized)
+        columns = {"position": motion.center, "velocity": motion.velocities}
+        return motion_of(motion.drop.name, motion.drop.times, columns, pose)
 
-    def _impacts(self, problem: ImpactsProblem, normals: Matrix, tangents: Matrix) -> list[Impact]:
-        parts, shares, (factor, unit) = len(problem.shape.parts), self.shares, impulse_unit(self.mass)
-        rows = []
-        for e, which in enumerate(self.impacts.contacts.tolist()):
-            before, after = self.impacts.before[e], self.impacts.after[e]
-            c_n, c_t = self.impacts.impulses[e].tolist()
-            came, went = normals[e] @ before, normals[e] @ after
-            work = 0.5 * (before + after) @ (c_n * normals[e] + c_t * tangents[e])
-            corner = f", corner {which % parts + 1}" if parts > 1 else ""
-            rows.append(
-                Impact(
-                    self.drop.name,
-                    float(self.impacts.times[e]),
-                    f"wall {which // parts + 1}{corner}",
-                    factor * c_n,
-                    factor * c_t,
-                    unit,
-                    float(-went / came) if came < -SLOW else float("nan"),
-                    "slides" if abs(c_t) > (1 - CONE_MARGIN) * self.friction * c_n else "sticks",
-                    -factor * float(work),
-                    float(shares[e]),
+    def _impacts(self, problem: ImpactsProblem) -> list[Impact]:
+        parts, (factor, unit) = len(problem.shape.parts), impulse_unit(self.mass)
+        known, rows = max(float(sum(motion.gained.sum() for motion in self.motions)), TINY), []
+        for motion in self.motions:
+            impacts, (normals, tangents) = motion.impacts, motion.directions()
+            for e, which in enumerate(impacts.contacts.tolist()):
+                before, after = impacts.before[e], impacts.after[e]
+                c_n, c_t = impacts.impulses[e].tolist()
+                came, went = normals[e] @ before, normals[e] @ after
+                work = 0.5 * (before + after) @ (c_n * normals[e] + c_t * tangents[e])
+                corner = f", corner {which % parts + 1}" if parts > 1 else ""
+                rows.append(
+                    Impact(
+                        motion.drop.name,
+                        float(impacts.times[e]),
+                        f"wall {which // parts + 1}{corner}",
+                        factor * c_n,
+                        factor * c_t,
+                        unit,
+                        float(-went / came) if came < -SLOW else float("nan"),
+                        "slides" if abs(c_t) > (1 - CONE_MARGIN) * self.friction * c_n else "sticks",
+                        -factor * float(work),
+                        float(motion.gained[e] / known),
+                    )
                 )
-            )
         return rows
 
-    def _notes(self, equations: Consistency) -> list[str]:
+    def _notes(self) -> list[str]:
         (low, high), noise = self.inertia_interval, self.shooting.noise
         notes = [
             f"J/m is {1e6 * self.inertia_to_mass:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g}; "
@@ -448,12 +492,15 @@ class DropFit(ShootingFit):
             notes.append("The force is too weak to determine the mass: J/m and impulses by mass are given.")
         elif self.mass is None:
             notes.append(WITHOUT_MASS)
-        notes.append(
-            f"The impacts' equations have rank {equations.rank} in {equations.columns} unknowns"
-            + {0: ": m and J are determined by themselves.", 1: ": only ratios are determined."}.get(
-                equations.free, ": not even J/m by these equations."
+        if len(self.motions) == 1:
+            (motion,) = self.motions
+            equations = consistency(motion.impacts, *motion.directions(), motion.pushes)
+            notes.append(
+                f"The impacts' equations have rank {equations.rank} in {equations.columns} unknowns"
+                + {0: ": m and J are determined by themselves.", 1: ": only ratios are determined."}.get(
+                    equations.free, ": not even J/m by these equations."
+                )
             )
-        )
         return notes
 
 
@@ -485,10 +532,17 @@ class DropSimulation(SolvedMotion):
         stationarity is the descent of steps (`Shooting.descent`). feasible: theta is within its
         bounds, J = m (J/m), and the poses of the motion are the simulated ones.
         """
-        drop, path = moving(problem.drops[0]), motions_of(estimate)[0].path
-        known = problem.shape, problem.walls, self.drag, drop.forces, problem.mass
-        shooting = Shooting(
-            drop.times, drop.poses, self.noise, *known, self.law, self.geometry, self.geometry_std
+        drops, paths = tuple(map(moving, problem.drops)), [motion.path for motion in motions_of(estimate)]
+        shooting = shooting_of(
+            drops,
+            self.noise,
+            problem.shape,
+            problem.walls,
+            self.drag,
+            problem.mass,
+            self.law,
+            self.geometry,
+            self.geometry_std,
         )
         values = {
             name: float(value)
@@ -496,18 +550,25 @@ class DropSimulation(SolvedMotion):
             if known
         }
         m = values.get("m", self.mass)
-        poses, rates = (path.stack(quantity, tuple(POSE)) for quantity in ("position", "velocity"))
         friction = values.get("friction", self.friction)
+        poses, rates = (
+            [path.stack(quantity, tuple(POSE)) for path in paths] for quantity in ("position", "velocity")
+        )
         # J/m or a mass that is not positive gives no finite theta, and no certificate below
         with np.errstate(divide="ignore", invalid="ignore"):
-            theta = shooting.theta((poses[0], rates[0]), values["J/m"], friction, values["restitution"], m)
-        theta[shooting.own :] = [values[GEOMETRY[k]] for k in shooting.estimated_geometry]
+            theta = shooting.theta(
+                (poses[0][0], rates[0][0]), values["J/m"], friction, values["restitution"], m
+            )
+        theta[shooting.of_geometry] = [values[GEOMETRY[k]] for k in shooting.estimated_geometry]
+        further = [row for q, v in zip(poses[1:], rates[1:], strict=True) for row in (q[0], v[0])]
+        theta = np.concatenate([theta[: shooting.of_geometry.stop], *further])
         lower, upper = shooting.bounds()
         if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
             return Certificate(float("inf"), False, STATIONARY)
         derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
-        simulated = shooting.motion(theta, drop.times)[0]
-        moves = bool(np.abs((simulated - poses) / self.noise).max() < AGREES)
+        simulated = [one.motion(own, one.times)[0] for one, own in shooting.each(theta)]
+        away = (np.concatenate(simulated) - np.concatenate(poses)) / self.noise
+        moves = bool(np.abs(away).max() < AGREES)
         return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
 
 
@@ -517,6 +578,9 @@ BISECTIONS = 5
 CONTRADICTED, FAR_OFF = 4.0, 2.0
 """Standard deviations of the estimate, and of the prior, from which the floor or the tracked point is not where it is
 declared, and from which this is a warning."""
+JOINT_SEARCHES = 2
+"""Largest number of times that several drops are joined."""
+TINY = float(np.finfo(float).tiny)
 LAW_STARTS = 2
 """Number of samples that start a fit under each law of impact, beside the deepest minimum."""
 STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
@@ -537,8 +601,20 @@ IDENTIFIABLE_STD = 0.5
 """Largest standard deviation of mu and of log m with which they count as identifiable."""
 
 
-def fitted_drop(
-    drop: Drop,
+def shooting_of(drops: Sequence[Drop], *known: Any) -> Shooting:
+    """Residuals of drops, one or several.
+
+    Args:
+        known: noise, shape, walls, drag, mass, law, geometry, and the deviations of its prior, as in `Shooting`.
+    """
+    first, *further = drops
+    noise, shape, walls, drag, *rest = known
+    one = Shooting(first.times, first.poses, noise, shape, walls, drag, first.forces, *rest)
+    return JointShooting.of(one, further) if further else one
+
+
+def fitted_drops(
+    drops: Sequence[Drop],
     shape: Shape,
     walls: Sequence[Wall],
     mass: float | None = None,
@@ -552,10 +628,11 @@ def fitted_drop(
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> DropFit:
-    """J/m, mu, restitution and the motion; and m, if the drop has known forces and the mass is not given.
+    """J/m, mu, restitution and the motions; and m, if the one drop has known forces and the mass is not given.
 
     Args:
-        drop: frames, poses of the center of mass. shape, walls: outline of the body, and walls that it may strike.
+        drops: frames, poses of the center of mass; several without forces.
+        shape, walls: outline of the body, and walls that it may strike.
         mass: [kg], if it is known; without known forces it acts in no way.
         noise, drag, seed, restitution: as in `ImpactIdentification`.
         geometry, geometry_std: as in `Shooting`; None: walls and tracked point are exact.
@@ -564,42 +641,93 @@ def fitted_drop(
         InvalidSignals: if there are too few frames.
         NotIdentifiable: if the body hits nothing.
     """
-    if len(drop.times) < FEWEST:
-        raise InvalidSignals(f"{drop.name} has {len(drop.times)} frames; it takes at least {FEWEST}")
+    for drop in drops:
+        if len(drop.times) < FEWEST:
+            raise InvalidSignals(f"{drop.name} has {len(drop.times)} frames; it takes at least {FEWEST}")
     # frames at rest add no information, and each would have to be simulated
-    drop = moving(drop)
-    times, poses, forces = drop.times, drop.poses, drop.forces
-    given = noise is not None
-    noise = np.asarray(drop.noise if noise is None else noise, dtype=float)
-    laws = [law for name in compared(restitution) for law in RESTITUTIONS[name]]
+    drops, given = tuple(map(moving, drops)), noise is not None
+    name = listing([drop.name for drop in drops])
+    noise = (
+        np.median([drop.noise for drop in drops], axis=0) if noise is None else np.asarray(noise, dtype=float)
+    )
+    laws = [law for kind in compared(restitution) for law in RESTITUTIONS[kind]]
     exact = np.zeros(len(GEOMETRY))
     surveyed = (exact if values is None else values for values in (geometry, geometry_std))
-    shooting = Shooting(times, poses, noise, shape, walls, drag, forces, mass, laws[0], *surveyed)
+    shooting = shooting_of(drops, noise, shape, walls, drag, mass, laws[0], *surveyed)
     rng = np.random.default_rng(seed)
-    limit = float(stats.chi2.ppf(1 - SIGNIFICANCE, shooting.degrees))
-    limit *= 1.0 if given else UNKNOWN_NOISE_FACTOR
-    fits = _first_fits(drop.name, shooting, laws, limit, rng, progress, stop)
-    fits = further_minima(shooting, fits, rng, stop)
+    search = partial(_searched, laws=laws, given=given, rng=rng, progress=progress, stop=stop)
+    fits = further_minima(shooting, search(drops, shooting), rng, stop)
     for _ in range(NOISE_UPDATES if not given else 0):
         if stop_requested(stop):
             break
-        report(progress, "noise of the tracker", cost=0.5 * fits[0].chi_square, detail=drop.name)
+        report(progress, "noise of the tracker", cost=0.5 * fits[0].chi_square, detail=name)
         after = residual_noise(shooting, fits[0])
         # a wrong noise may hide the right motion among those that "explain" the frames: then search again
         change = max(np.max(after / noise), np.max(noise / after))
         noise, shooting = after, replace(shooting, noise=after)
         if change > NOISE_CHANGE:
-            fits = shooting.under_law_of(fits[0]).search(fits[0].theta, limit, rng, stop)
-            fits = under_other_laws(shooting, fits, laws)
+            fits = search(drops, shooting, first=fits[0])
             fits = further_minima(shooting, fits, rng, stop)
         else:
             minima = (shooting.under_law_of(minimum).fit(minimum.theta) for minimum in fits)
             fits = shooting.distinct(list(minima))
         if change < 1.02:
             break
-    report(progress, "laws of impact", detail=drop.name)
+    report(progress, "laws of impact", detail=name)
     fits, likelihoods = compared_laws(shooting, fits, laws, rng, stop)
-    return _result(drop, shooting, fits, likelihoods, given, stop_requested(stop))
+    return _result(drops, shooting, fits, likelihoods, given, stop_requested(stop))
+
+
+def _searched(
+    drops: Sequence[Drop],
+    shooting: Shooting,
+    first: ShootingFit | None = None,
+    *,
+    laws: Sequence[str],
+    given: bool,
+    rng: np.random.Generator,
+    progress: ProgressCallback | None,
+    stop: Stop | None,
+) -> list[ShootingFit]:
+    """Minima under each law, the deepest first; `first`: a motion that the search begins with, None: the first flights.
+
+    Drops are searched one by one, and again about the values of all of them where these do not explain their frames.
+    """
+
+    def limit(one: Shooting) -> float:
+        return float(stats.chi2.ppf(1 - SIGNIFICANCE, one.degrees)) * (1.0 if given else UNKNOWN_NOISE_FACTOR)
+
+    def about(one: Shooting, theta: Vector, law: str) -> list[ShootingFit]:
+        return under_other_laws(one, replace(one, law=law).search(theta, limit(one), rng, stop), laws)
+
+    if not isinstance(shooting, JointShooting):
+        if first is not None:
+            return about(shooting, first.theta, first.law)
+        return _first_fits(drops[0].name, shooting, laws, limit(shooting), rng, progress, stop)
+    minima = [
+        _first_fits(drop.name, one, laws, limit(one), rng, progress, stop)
+        for drop, one in zip(drops, shooting.drops, strict=True)
+    ]
+    fits = [] if first is None else [shooting.under_law_of(first).fit(first.theta)]
+    for _ in range(JOINT_SEARCHES):
+        for law in laws:
+            if not stop_requested(stop) or not fits:
+                report(progress, "drops together", detail=law)
+                under = replace(shooting, law=law)
+                fits += under.fits(under.starts(minima))
+        fits = shooting.distinct(fits)
+        apart = [
+            k
+            for k, (one, theta) in enumerate(shooting.under_law_of(fits[0]).each(fits[0].theta))
+            if float(np.sum(one.residuals(theta) ** 2)) > limit(one)
+        ]
+        # where no drop is explained, the model does not hold
+        if stop_requested(stop) or not 0 < len(apart) < len(drops):
+            break
+        for k in apart:
+            one, theta = list(shooting.each(fits[0].theta))[k]
+            minima[k] = one.distinct([*minima[k], *about(one, theta, fits[0].law)])
+    return fits
 
 
 def _first_fits(
@@ -671,7 +799,7 @@ def compared_laws(
             own = under.fits([fits[0].theta, *best])
             found += own
             least[law] = min(least.get(law, np.inf), *(fit.chi_square for fit in own))
-    density = len(shooting.times) * float(np.sum(np.log(np.sqrt(2 * np.pi) * shooting.noise)))
+    density = len(shooting.readings) * float(np.sum(np.log(np.sqrt(2 * np.pi) * shooting.noise)))
     likelihoods = {
         name: -0.5 * min(least[law] for law in its if law in least) - density
         for name, its in RESTITUTIONS.items()
@@ -681,7 +809,7 @@ def compared_laws(
 
 
 def _result(
-    drop: Drop,
+    drops: Sequence[Drop],
     shooting: Shooting,
     fits: Sequence[ShootingFit],
     likelihoods: Mapping[str, float],
@@ -690,16 +818,19 @@ def _result(
 ) -> DropFit:
     posterior, fit = MixturePosterior.of(shooting, fits), fits[0]
     shooting = shooting.under_law_of(fit)
-    center, velocities, impacts = shooting.motion(fit.theta, shooting.times)
-    if not len(impacts.times):
+    motions = tuple(
+        SimulatedDrop.of(drop, one, theta)
+        for drop, (one, theta) in zip(drops, shooting.each(fit.theta), strict=True)
+    )
+    if not any(len(motion.impacts.times) for motion in motions):
         raise NotIdentifiable(
-            f"the body hits nothing in {drop.name}"
+            f"the body hits nothing in {listing([drop.name for drop in drops])}"
             + (" in the motion found until the interruption" if interrupted else "")
             + ", so there is nothing to identify: only impacts determine J/m and friction"
         )
     std = np.sqrt(np.diag(posterior.covariance))
     return DropFit(
-        drop=drop,
+        motions=motions,
         theta=fit.theta,
         posterior=posterior,
         noise_given=noise_given,
@@ -707,19 +838,18 @@ def _result(
         iterations=fit.iterations,
         status=Status.interrupted if interrupted else fit.status,
         law=fit.law,
-        findings=tuple(_distrust(drop, shooting, fit, noise_given)),
-        predicted=of_point(center, shooting.geometry_of(fit.theta)[2:]),
-        center=center,
-        velocities=velocities,
-        impacts=impacts,
+        findings=tuple(_distrust(motions, shooting, fit, noise_given)),
+        predicted=np.concatenate([motion.predicted for motion in motions]),
         friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
-        mass_identifiable=shooting.mass_is_estimated and bool(std[-1] < IDENTIFIABLE_STD),
+        mass_identifiable=shooting.mass_is_estimated and bool(std[MASS] < IDENTIFIABLE_STD),
         shooting=shooting,
         likelihoods=likelihoods,
     )
 
 
-def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: bool) -> Iterator[Finding]:
+def _distrust(
+    motions: Sequence[SimulatedDrop], shooting: Shooting, fit: ShootingFit, noise_given: bool
+) -> Iterator[Finding]:
     warning, error, degrees = Severity.warning, Severity.error, shooting.degrees
     poor = partial(Finding, "poor-fit", remedy="See the other findings, the outline and the walls.")
     if fit.status is not Status.solved:
@@ -731,30 +861,37 @@ def _distrust(drop: Drop, shooting: Shooting, fit: ShootingFit, noise_given: boo
             f"residuals are {ratio:.2g} times the noise: the model does not hold, or the search found a wrong "
             "motion",
         )
-    e = fit.predicted - shooting.poses
-    for axis, what in enumerate(("x", "y", "the angle")):
-        # three tests at once: a third of the significance each
-        if von_neumann_probability(e[:, axis]) < SIGNIFICANCE / 3:
-            yield poor(warning, f"residuals of {what} are correlated, as after a wrong sequence of impacts")
-    ratio = residual_noise(shooting, fit) / drop.noise
-    if not noise_given and ratio.max() > NEIGHBOUR_FACTOR:
-        yield poor(
-            error,
-            f"residuals are {ratio.max():.2g} times the noise between neighbouring frames: the floor, the "
-            "outline or a frame is wrong",
-        )
-    relative = np.abs(e) / np.median(np.abs(e), axis=0)
-    if relative.max() > OUTLIER_FACTOR:
-        frame = int(np.argmax(relative.max(axis=1)))
-        message = f"the frame at {shooting.times[frame]:.4g} s is far from all others; exclude it if misread"
-        yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
+    for motion in motions:
+        e, where = motion.predicted - motion.drop.poses, motion.drop.name if len(motions) > 1 else ""
+        within = f" in {where}" if where else ""
+        for axis, what in enumerate(("x", "y", "the angle")):
+            # three tests at once, of each drop: a share of the significance each
+            if von_neumann_probability(e[:, axis]) < SIGNIFICANCE / 3 / len(motions):
+                message = f"residuals of {what} are correlated{within}, as after a wrong sequence of impacts"
+                yield poor(warning, message, where=where)
+        ratio = noise_of(e, len(fit.theta) / fit.predicted.size) / motion.drop.noise
+        if not noise_given and ratio.max() > NEIGHBOUR_FACTOR:
+            yield poor(
+                error,
+                f"residuals are {ratio.max():.2g} times the noise between neighbouring frames{within}: the floor, the "
+                "outline or a frame is wrong",
+                where=where,
+            )
+        relative = np.abs(e) / np.median(np.abs(e), axis=0)
+        if relative.max() > OUTLIER_FACTOR:
+            time = motion.drop.times[int(np.argmax(relative.max(axis=1)))]
+            message = f"the frame at {time:.4g} s{within} is far from all others; exclude it if misread"
+            yield Finding("outliers", warning, message, "", where, evidence=float(relative.max()))
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:
     """(3,) standard deviations of the residuals, x and y alike; degrees of freedom are shared evenly."""
-    e = fit.predicted - shooting.poses
-    share = 1 - len(fit.theta) / e.size
-    place, angle = np.sqrt(np.mean(e[:, :2] ** 2) / share), np.sqrt(np.mean(e[:, 2] ** 2) / share)
+    return noise_of(fit.predicted - shooting.readings, len(fit.theta) / fit.predicted.size)
+
+
+def noise_of(e: Float[np.ndarray, "N 3"], used: float) -> Vector:
+    """(3,) standard deviations of residuals, of which a part `used` of the degrees of freedom is used."""
+    place, angle = np.sqrt(np.mean(e[:, :2] ** 2) / (1 - used)), np.sqrt(np.mean(e[:, 2] ** 2) / (1 - used))
     return np.array([place, place, angle])
 
 
@@ -775,7 +912,10 @@ def _least_friction(shooting: Shooting, fit: ShootingFit) -> float:
         middle = 0.5 * (low + high)
         theta = fit.theta.copy()
         theta[FRICTION] = middle
-        if shooting.fit(theta, method=method, held=FRICTION).chi_square < fit.chi_square + FRICTION_THRESHOLD:
+        if (
+            shooting.fit(theta, method=method, held=[FRICTION]).chi_square
+            < fit.chi_square + FRICTION_THRESHOLD
+        ):
             high = middle
         else:
             low = middle

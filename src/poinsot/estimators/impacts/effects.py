@@ -3,7 +3,7 @@
 With e the residuals of the shooting, predicted less measured poses in noise, J their derivatives by theta, and C the
 change of the measured poses by errors of one prior standard deviation,
 
-    J theta - e = J theta' + C d
+    -e = J dtheta + C d
 
 What the frames show, and blocks of frames that were not fitted confirm, is named; the rest widens intervals.
 """
@@ -33,7 +33,7 @@ NONLINEAR = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFrames:
-    """Simulated poses and velocities (N, 3) of a drop at theta, and how large errors may be."""
+    """Simulated poses and velocities (N, 3) of all frames at theta, and how large errors may be."""
 
     shooting: Shooting
     theta: Vector
@@ -72,7 +72,7 @@ class FrameRate(ClockRate):
     """The rate of the frames."""
 
     def columns(self, at: Any) -> Iterator[EffectColumn]:
-        passed = at.shooting.times - at.shooting.times[0]
+        passed = np.concatenate([drop.times - drop.times[0] for drop, _ in at.shooting.each(at.theta)])
         yield at.column(self, "clock_percent", 0.01, -at.velocities * passed[:, None])
 
 
@@ -104,12 +104,14 @@ def fit_of_effects(at: SimulatedFrames) -> EffectFit | None:
             return None
     W = J.reshape(len(at.poses), 3, -1)
     columns = tuple(column for effect in EFFECTS for column in effect.columns(at) if column.size > 0)
-    means = np.append(at.theta[: at.shooting.own], np.zeros(len(wide) - at.shooting.own))
+    # changes of theta and not its values: after some impacts J is so ill-conditioned that their sizes would matter
+    away = -at.theta
+    away[: at.shooting.own] = away[at.shooting.of_geometry.stop :] = 0.0
     priors = tuple(
-        (k, Normal(float(x), float(std))) for k, (x, std) in enumerate(zip(means, wide, strict=True))
+        (k, Normal(float(x), float(std))) for k, (x, std) in enumerate(zip(away, wide, strict=True))
     )
-    y = W @ at.theta - e.reshape(-1, 3)
-    return EffectFit(W, y, at.theta, columns, (len(y),), np.ones(3), priors)
+    lengths = tuple(len(drop.times) for drop, _ in at.shooting.each(at.theta))
+    return EffectFit(W, -e.reshape(-1, 3), np.zeros(len(wide)), columns, lengths, np.ones(3), priors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +128,7 @@ class ThrowUncertainty(EffectUncertainty):
 
     @cached_property
     def covariance(self) -> Matrix | None:
-        found = self._finite(lambda fit: self.slopes @ fit.covariance @ self.slopes.T)
+        found = self._finite(lambda fit: fit.covariance_of(self.slopes))
         if found is not None:
             found[~self.identifiable], found[:, ~self.identifiable] = np.nan, np.nan
         return found

@@ -1,8 +1,9 @@
 """Identification of a thrown body from one drop or many.
 
-One drop is simulated through all of its impacts (`drop`), with one restitution, one friction and the geometry as
-declared. Many drops determine the geometry of contact too, and each impact has a restitution and impulses of its own
-(`pooled`): real bodies and floors are not as drawn.
+A drop is simulated through all of its impacts (`drop`), with one restitution, one friction, and floor and tracked point
+near the declared ones; a few drops are simulated together. Where no such motion explains the frames, and of many drops,
+the geometry of contact is estimated too, and each impact has a restitution and impulses of its own (`pooled`): real
+bodies and floors are not as drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...models.planar.impulses import RESTITUTIONS
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .collisions import OF_FLIGHTS, SHARED
-from .drop import DropFit, fitted_drop
+from .drop import DropFit, fitted_drops
 from .flights import segmented
 from .pooled import PooledFit, agreement, fitted_pool
 from .problem import ImpactsProblem
@@ -31,6 +32,11 @@ from .shooting import GEOMETRY
 
 SURVEYED = (("floor_mm", 1e-3), ("floor_deg", DEGREE), ("tracked_point_mm", 1e-3), ("tracked_point_mm", 1e-3))
 """Standard deviation of each component of `GEOMETRY` in `Accuracy`, and its unit in SI."""
+
+
+MOST_SIMULATED = 12
+"""Largest number of drops that are simulated together: scatter between the impacts of more drops determines intervals
+without a law of impact."""
 
 
 @dataclass(frozen=True)
@@ -111,25 +117,28 @@ class ImpactIdentification(Method):
                 raise InvalidMethod(
                     f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
                 )
-        if not several:
-            if others := set(held) - set(GEOMETRY):
-                raise InvalidMethod(
-                    f"[held] of a single drop may have {listing(GEOMETRY)}; delete {listing(sorted(others))}"
-                )
+        if not several and (others := set(held) - set(GEOMETRY)):
+            raise InvalidMethod(
+                f"[held] of a single drop may have {listing(GEOMETRY)}; delete {listing(sorted(others))}"
+            )
+        if several and (forced := [drop.name for drop in drops if drop.forces is not None]):
+            raise InvalidMethod(
+                f"known forces, as in {forced[0]}, are for single drops: identify it separately, or delete the forces "
+                "of drops in which they hardly act"
+            )
+        filmed = all(drop.flights is None for drop in drops)
+        if not several or (filmed and len(drops) <= MOST_SIMULATED and set(held) <= set(GEOMETRY)):
             stds = np.array([problem.accuracy.of(name) * unit for name, unit in SURVEYED])
             stds[[name in held for name in GEOMETRY]] = 0.0
             surveyed = np.array([held.get(name, 0.0) for name in GEOMETRY]), stds
             simulated = self.noise, self.drag, self.seed, self.restitution, *surveyed
-            return fitted_drop(drops[0], shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
+            fit = fitted_drops(drops, shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
+            if not several or not fit.findings or len(walls) > 1 or stop_requested(stop):
+                return fit
         if len(walls) > 1:
             raise InvalidMethod(
-                f"{len(drops)} drops are pooled on one wall, but there are {len(walls)}; identify each drop "
-                "separately, or give only the wall that is hit"
-            )
-        if forced := [drop.name for drop in drops if drop.forces is not None]:
-            raise InvalidMethod(
-                f"known forces, as in {forced[0]}, are for single drops: identify it separately, or delete the forces "
-                "of drops in which they hardly act"
+                f"{len(drops)} drops are pooled on one wall, but there are {len(walls)}; identify at most "
+                f"{MOST_SIMULATED} together, or give only the wall that is hit"
             )
         # given velocities are of the center of mass
         if all(drop.flights is not None for drop in drops):

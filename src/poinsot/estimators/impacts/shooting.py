@@ -43,7 +43,7 @@ widened samples of the mixture.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -182,9 +182,14 @@ class Shooting:
         return GEOMETRY[self.estimated_geometry[k - self.own]] if k >= self.own else NAMES[k]
 
     @property
+    def of_geometry(self) -> slice:
+        """Components of theta that are of the geometry."""
+        return slice(self.own, self.own + len(self.estimated_geometry))
+
+    @property
     def parameters(self) -> int:
         """Length of theta."""
-        return self.own + len(self.estimated_geometry)
+        return self.of_geometry.stop
 
     @property
     def prior_std(self) -> Vector:
@@ -192,9 +197,18 @@ class Shooting:
         return np.append(PRIOR_STD[: self.own], self.geometry_std[self.estimated_geometry])
 
     @property
+    def readings(self) -> Float[np.ndarray, "N 3"]:
+        """Measured poses of all frames."""
+        return self.poses
+
+    @property
     def degrees(self) -> int:
         """Degrees of freedom of chi-square: the prior of the geometry has as many terms as components."""
-        return self.poses.size - self.own
+        return self.readings.size - self.parameters + len(self.estimated_geometry)
+
+    def each(self, theta: Vector) -> Iterator[tuple[Shooting, Vector]]:
+        """Each drop with its own components of theta."""
+        yield self, theta
 
     @cached_property
     def simulation(
@@ -220,7 +234,7 @@ class Shooting:
     def geometry_of(self, theta: Vector) -> Vector:
         """(4,) `GEOMETRY`, given or estimated."""
         values = self.geometry.copy()
-        values[self.estimated_geometry] = theta[self.own :]
+        values[self.estimated_geometry] = theta[self.of_geometry]
         return values
 
     def walls_of(self, theta: Vector) -> tuple[Wall, ...]:
@@ -279,11 +293,12 @@ class Shooting:
 
     def misfit(self, theta: Vector, frames: int | None = None) -> Vector:
         """(3 frames + G,) residuals, and the geometry in standard deviations of its prior."""
-        return np.append(self.residuals(theta, frames), theta[self.own :] / self.prior_std[self.own :])
+        at = self.of_geometry
+        return np.append(self.residuals(theta, frames), theta[at] / self.prior_std[at])
 
     def misfit_jacobian(self, J: Matrix) -> Matrix:
         """(3 frames + G, p) derivatives of the misfit, J (3 frames, p) being those of the residuals."""
-        return np.concatenate([J, np.diag(1 / self.prior_std)[self.own :]])
+        return np.concatenate([J, np.diag(1 / self.prior_std)[self.of_geometry]])
 
     def bounds(self) -> tuple[Vector, Vector]:
         """(p,) of theta: J/m is at most the square of the size, since all mass is inside."""
@@ -294,8 +309,9 @@ class Shooting:
             assert self.forces is not None
             lifted = np.log(lifted_mass(self.forces, self.shape))
             lower[MASS], upper[MASS] = lifted - np.log(MAX_MASS_RATIO), lifted + np.log(MAX_MASS_RATIO)
-        upper[self.own :] = GEOMETRY_LIMIT * self.prior_std[self.own :]
-        lower[self.own :] = -upper[self.own :]
+        at = self.of_geometry
+        upper[at] = GEOMETRY_LIMIT * self.prior_std[at]
+        lower[at] = -upper[at]
         return lower, upper
 
     def scale(self) -> Vector:
@@ -328,22 +344,21 @@ class Shooting:
         theta: Vector,
         frames: int | None = None,
         method: GaussNewton | None = None,
-        held: int | None = None,
+        held: Sequence[int] | Indices = (),
     ) -> ShootingFit:
         """The minimum near theta (p,), over the first so many frames; None: all.
 
         Args:
             method: of the iteration; None: `FINE`.
-            held: a component that keeps its value.
+            held: components that keep their values.
         """
-        lower, upper = self.bounds()
-        if held is not None:
-            lower[held] = upper[held] = theta[held]
+        (lower, upper), fixed = self.bounds(), list(held)
+        lower[fixed] = upper[fixed] = theta[fixed]
         weight = CURVATURE_FLOOR / self.scale() ** 2
         # a part only ranks starting points
         slopes, rows = (
             (self.jacobian if frames is None else self._by_components),
-            3 * (frames or len(self.times)),
+            3 * (frames or len(self.readings)),
         )
         problem = DenseProblem(
             lambda x: self.misfit(x, frames),
@@ -369,11 +384,11 @@ class Shooting:
                 longer = problem.at(np.clip(at.x + 2 * step, lower, upper))
             solution = FINE.minimize(point)
             at, status, iterations = solution.at, solution.status, iterations + solution.iterations
-        predicted = at.r[:rows].reshape(-1, 3) * self.noise + self.poses[:frames]
+        predicted = at.r[:rows].reshape(-1, 3) * self.noise + self.readings[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations, self.law)
 
     def descent(
-        self, theta: Vector, frames: int | None = None, held: int | None = None
+        self, theta: Vector, frames: int | None = None, held: Sequence[int] | Indices = ()
     ) -> tuple[float, Vector]:
         """Length in standard deviations (see above), and the step (p,) that lowers chi-square most."""
         lower, upper = self.bounds()
@@ -382,8 +397,7 @@ class Shooting:
         g = self.misfit_jacobian(J).T @ r
         # a component at its bound is free if the cost descends into the box
         free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
-        if held is not None:
-            free[held] = False
+        free[list(held)] = False
         total, best, descent = 0.0, 0.0, np.zeros(len(theta))
         # independent directions of one standard deviation
         for column in covariance_root(J[:, free], wide[free])[0].T:
@@ -450,7 +464,7 @@ class Shooting:
 
     def _starting_points(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
         """Of samples about theta, those that fit the first part best, one for each group of like restitution."""
-        spread = np.append(SPREAD[: self.own], GEOMETRY_SPREAD * self.prior_std[self.own :])
+        spread = np.append(SPREAD[: self.own], GEOMETRY_SPREAD * self.prior_std[self.of_geometry])
         offset = spread * rng.standard_normal((SAMPLES, len(theta)))
         # logarithmically, so that most stay close: few frames may lie before the first impact
         offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(VELOCITY_FACTOR), (SAMPLES, 1)))

@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy.spatial.transform import Rotation
 
 from poinsot import Project, identify
 from poinsot.cli import main
 from poinsot.estimators.impacts.space.fitting import inertia_chart
-from poinsot.estimators.impacts.space.flights import Toss, flights_of, tracker_noise
+from poinsot.estimators.impacts.space.flights import Toss, flights_of, slides_of, tracker_noise
 from poinsot.estimators.impacts.space.kernels import (
+    GRAVITY_RATIO,
     RADIUS,
     SHIFT,
     S,
@@ -21,6 +23,7 @@ from poinsot.estimators.impacts.space.kernels import (
     impact_residuals,
     inertia_of,
 )
+from poinsot.estimators.impacts.space.pool import ContactScene
 from poinsot.models.rotations import from_quaternion
 from poinsot.models.spatial import corners_of
 from references.spatial import tossed
@@ -128,7 +131,7 @@ def test_derivatives_are_those_of_finite_differences(folder):
     table = pl.read_csv(folder / "0.csv").to_numpy()
     toss = Toss("0", table[:, 0], table[:, 1:4], from_quaternion(table[:, 4:]))
     theta, g = theta_of_truth(), np.array([0.0, 0.0, -9.81])
-    a, b = flights_of(toss, theta, g, tracker_noise([toss]), 0.1)[:2]
+    a, b = flights_of(toss, [], theta, g, tracker_noise([toss]), 0.1)[:2]
     frames = (
         toss.times[a.begin : a.end] - a.middle,
         toss.places[a.begin : a.end],
@@ -214,3 +217,56 @@ def test_the_page_and_the_file_of_a_result(folder, poinsot, tmp_path):
     assert content["scene"]["restitution_law"] == "poisson" and content["impacts"]
     assert "Impacts" in (tmp_path / "out/report.html").read_text()
     assert main(["view", str(tmp_path / "out/result.json"), "--record", str(tmp_path / "toss.html")]) == 2
+
+
+FRAMES_A_SECOND, STEPS_A_FRAME = 150, 50
+
+
+def shaken(rng, places):
+    """A toss at these places, with noise of 0.3 mm and 2 mrad."""
+    turns = Rotation.from_rotvec(2e-3 * rng.standard_normal((len(places), 3))).as_matrix()
+    times = np.arange(len(places)) / FRAMES_A_SECOND
+    return Toss("slide", times, places + 3e-4 * rng.standard_normal(places.shape), turns)
+
+
+def slid(friction, tilt):
+    """A toss that slides along a plane which is tilted about y, and then lies, by small steps of Coulomb's law; the
+    plane's normal; and the number of frames in which it slides."""
+    n, down = np.array([np.sin(tilt), 0, np.cos(tilt)]), np.array([np.cos(tilt), 0, -np.sin(tilt)])
+    h, pull, brake = (
+        1 / FRAMES_A_SECOND / STEPS_A_FRAME,
+        9.81 * np.sin(tilt) * down,
+        9.81 * friction * np.cos(tilt),
+    )
+    p, v, places, sliding = 0.05 * n, 0.48 * down + np.array([0.0, 0.64, 0.0]), [], 0
+    while len(places) < sliding + 30:
+        places.append(p)
+        sliding += bool(v.any())
+        for _ in range(STEPS_A_FRAME):
+            speed = np.linalg.norm(v)
+            v = v + h * (pull - brake * v / speed) if speed > 2 * h * brake else np.zeros(3)
+            p = p + h * v
+    return shaken(np.random.default_rng(0), np.array(places)), n, sliding
+
+
+@pytest.mark.parametrize(("friction", "tilt"), [(0.25, 0.0), (0.3, 0.1), (0.15, -0.05)])
+def test_slides_are_found_and_determine_friction(friction, tilt):
+    toss, normal, sliding = slid(friction, tilt)
+    g, noise = np.array([0, 0, -9.81]), np.array([3e-4, 2e-3])
+    slide, *tails = slides_of(toss, normal, g, noise, 0.1)
+    assert slide.begin < 5 and 0.5 * sliding < slide.end
+    # frames in which it lies are no slide, and those before it stops hardly count
+    assert all(tail.end <= sliding + 2 and tail.std > 10 * slide.std for tail in tails)
+    first = np.array([np.cos(tilt), 0, -np.sin(tilt)])
+    plane = np.array([np.zeros(3), normal, first, np.cross(normal, first)])
+    scene, theta = ContactScene(CORNERS, 0 * CORNERS, plane, g), np.zeros(S)
+    theta[GRAVITY_RATIO] = 1.0
+    assert -scene.braked(theta, slide) == pytest.approx(friction, abs=max(5 * slide.std / 9.81, 0.004))
+
+
+def test_flights_and_bodies_at_rest_are_no_slides():
+    rng, times = np.random.default_rng(0), np.arange(40) / FRAMES_A_SECOND
+    flying = np.column_stack([times, 0 * times, 0.5 + times - 4.905 * times**2])
+    for places in (flying, np.zeros((40, 3))):
+        known = np.array([0, 0, 1.0]), np.array([0, 0, -9.81]), np.array([3e-4, 2e-3]), 0.1
+        assert not slides_of(shaken(rng, places), *known)

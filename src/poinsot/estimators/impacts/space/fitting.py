@@ -19,7 +19,7 @@ from ....exceptions import NotIdentifiable
 from ....models.gravity import STANDARD_GRAVITY
 from ....models.spatial.impacts import LAWS, plane_axes
 from ....solve import ProgressCallback, Stop, report, stop_requested
-from .flights import TossFlight, flights_of, tracker_noise
+from .flights import TossFlight, tracker_noise
 from .kernels import (
     FRICTION,
     GRAVITY_RATIO,
@@ -49,9 +49,10 @@ EXACT = 1e-6
 """Standard deviation of what the laboratory knows exactly."""
 SHAPE_STD = 0.5
 """Of the chart of the inertia about a body of uniform density."""
-START = np.array([5e-4, 5e-3, 1e-3, 1e-3, 0.1, 0.1])
-"""First tolerances of impacts: places [m], rotations [rad], gap [m], lever [m], law."""
-LEAST = np.array([1e-6, 1e-5, 1e-5, 1e-4, 1e-5, 1e-5, 3e-4, 3e-4])
+START = np.array([5e-4, 5e-3, 1e-3, 1e-3, 0.1, 0.1, 0.03])
+"""First tolerances of impacts: places [m], rotations [rad], gap [m], lever [m], law; and of friction from slide to
+slide."""
+LEAST = np.array([1e-6, 1e-5, 1e-5, 1e-4, 1e-5, 1e-5, 3e-4, 3e-4, 1e-4])
 """Below these, tolerances are those of the integration."""
 UNLIKE = 6.0
 """An impact does not count if gap or lever is off by so many times the median of those that count."""
@@ -179,11 +180,9 @@ def fitted(
     start, prior, geometry = _start(problem)
     noise = tracker_noise(problem.tosses)
     report(progress, f"{len(problem.tosses)} tosses: flights")
-    flights = [
-        flights_of(toss, start, geometry.gravity, noise, problem.shape.size) for toss in problem.tosses
-    ]
-    states = [state for state in first_states(problem.tosses, flights, geometry, start) if state.impacts]
-    if not states:
+    found = first_states(problem.tosses, geometry, start, noise, problem.shape.size)
+    states = [state for state in found if state.impacts or state.slides]
+    if not any(state.impacts for state in states):
         raise NotIdentifiable(
             "these tosses have no impact between two flights: film until after the body has bounced, at a rate with at "
             "least four frames between bounces"

@@ -1,7 +1,8 @@
-"""Division of the frames of a toss into flights: as long as possible, with residuals that are noise.
+"""Division of the frames of a toss into flights and slides: as long as possible, with residuals that are noise.
 
 A flight is fitted with its center on a parabola of known gravity and its spin free of torque. It grows frame by frame
-until a frame is further than `STRAY` standard deviations from its prediction.
+until a frame is further than `STRAY` standard deviations from its prediction. A slide is a stretch in which the center
+has a constant acceleration along the plane, and the body hardly turns; flights are between slides.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ FEWEST = 4
 STRAY, STRAY_SIZE = 5.0, 0.005
 """A frame belongs to a flight if its residual is below so many standard deviations, or this part of the size."""
 ROUNDS = 4
+FEWEST_SLIDING = 7
+"""Least number of frames of a slide."""
+TURNING, SLOWING, LIFTING = 0.15, 0.25, 0.02
+"""A body slides if its rim turns at no more than the first part of its speed, the last frame has at least the second
+part of the speed in the middle, and speed and acceleration off the plane are below the third part of speed and gravity,
+noise aside."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,19 +140,29 @@ def _fitted(
     return flight, e, covariance
 
 
-def flights_of(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> list[TossFlight]:
+def flights_of(
+    toss: Toss, slides: Sequence[TossSlide], theta: Vector, g: Vector, noise: Vector, size: float
+) -> list[TossFlight]:
     """Flights of a toss in order.
 
     Args:
+        slides: of the toss, in order.
         theta: (S,) shared parameters (`kernels`). g: (3,) gravity [m/s^2]. noise: (2,) of the tracker [m], [rad].
         size: of the body [m].
     """
-    return list(_grown(toss, theta, g, noise, size))
+    begins, ends = (
+        [0, *(slide.end for slide in slides)],
+        [*(slide.begin for slide in slides), len(toss.times)],
+    )
+    between = zip(begins, ends, strict=True)
+    return [flight for begin, end in between for flight in _grown(toss, begin, end, theta, g, noise, size)]
 
 
-def _grown(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> Iterator[TossFlight]:
-    """Flights, each as long as possible with frames that are where they are allowed to be."""
-    begin, N, scale = 0, len(toss.times), np.repeat(noise, 3)
+def _grown(
+    toss: Toss, begin: int, N: int, theta: Vector, g: Vector, noise: Vector, size: float
+) -> Iterator[TossFlight]:
+    """Flights among these frames, each as long as possible with frames that are where they are allowed to be."""
+    scale = np.repeat(noise, 3)
     model = STRAY_SIZE * np.repeat([size, 1.0], 3)
     while begin + FEWEST <= N:
         flight, e, covariance = _fitted(toss, begin, begin + FEWEST, theta, g, noise)
@@ -166,3 +183,70 @@ def _grown(toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float) -> 
             flight, covariance, end = grown, covariance_of, end + 1
         yield flight
         begin = end
+
+
+@dataclass(frozen=True, eq=False)
+class TossSlide:
+    """A stretch of a toss, from `begin` to before `end`, in which the body slides along the plane.
+
+    Args:
+        velocity: (3,) in its middle [m/s]. acceleration: (3,), and `std` of each component [m/s^2].
+    """
+
+    begin: int
+    end: int
+    velocity: Vector
+    acceleration: Vector
+    std: float
+
+
+def slides_of(toss: Toss, normal: Vector, g: Vector, noise: Vector, size: float) -> list[TossSlide]:
+    """Slides of a toss in order, each as long as possible.
+
+    Args:
+        normal: (3,) of the plane. g, noise, size: as in `flights_of`.
+    """
+    return list(_slides(toss, normal, g, noise, size))
+
+
+def _slides(toss: Toss, normal: Vector, g: Vector, noise: Vector, size: float) -> Iterator[TossSlide]:
+    begin = 0
+    while begin + FEWEST_SLIDING <= len(toss.times):
+        slide = None
+        for end in range(begin + FEWEST_SLIDING, len(toss.times) + 1):
+            longer = _slid(toss, begin, end, normal, g, noise, size)
+            if longer is None:
+                break
+            slide = longer
+        # a few noisy frames may be of a flight as well
+        if slide is None or abs((slide.acceleration - g) @ normal) < STRAY * slide.std:
+            begin += 1
+        else:
+            yield slide
+            begin = slide.end
+
+
+def _slid(
+    toss: Toss, begin: int, end: int, normal: Vector, g: Vector, noise: Vector, size: float
+) -> TossSlide | None:
+    """The slide of these frames; None if they are of none."""
+    part = slice(begin, end)
+    s = toss.times[part] - toss.times[part].mean()
+    X = np.column_stack([np.ones_like(s), s, 0.5 * s**2])
+    C = np.linalg.inv(X.T @ X)
+    _, v, a = c = C @ X.T @ toss.places[part]
+    off = np.abs(toss.places[part] - X @ c)
+    turns = log(np.asarray(toss.rotations[begin].T @ toss.rotations[part]))
+    spin = np.linalg.lstsq(X[:, :2], turns, rcond=None)[0][1]
+    _, of_v, of_a = noise[0] * np.sqrt(np.diag(C))
+    speed = float(np.linalg.norm(v))
+    last = float(v @ (v + s[-1] * a)) / max(speed, 1e-300)
+    slides = (
+        off.max() < np.hypot(STRAY * noise[0], STRAY_SIZE * size)
+        and speed > STRAY * of_v
+        and size * np.linalg.norm(spin) < TURNING * speed
+        and last > SLOWING * speed
+        and abs(v @ normal) < STRAY * of_v + LIFTING * speed
+        and abs(a @ normal) < STRAY * of_a + LIFTING * np.linalg.norm(g)
+    )
+    return TossSlide(begin, end, v, a, float(of_a)) if slides else None

@@ -145,6 +145,7 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
     notes = [
         f"{counted} impacts of {len({state.toss.name for state, _ in fit.counted})} tosses are used; "
         f"{len(skipped)} do not count" + _counts(skipped) + ".",
+        *_slid(fit),
         f"Restitution is by {fit.law}"
         + (", the likeliest law." if law else "; the tosses do not say which law holds.")
         if len(fit.laws) > 1
@@ -179,6 +180,22 @@ def estimate_of(problem: TossesProblem, fit: TossesFit) -> Estimate:
             ),
         ),
     )
+
+
+def _slid(fit: TossesFit) -> list[str]:
+    """What slides say of friction."""
+    found = [
+        float(fit.theta[FRICTION]) - fit.geometry.braked(fit.theta, slide)
+        for state in fit.best.states
+        for slide in state.slides
+    ]
+    if not found:
+        return []
+    low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])
+    return [
+        f"In {len(found)} stretches in which the body slides its friction is {middle:.3g} (median), quartiles "
+        f"{low:.3g} and {high:.3g}."
+    ]
 
 
 def _counts(reasons: Sequence[str]) -> str:

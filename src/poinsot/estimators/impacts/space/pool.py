@@ -7,6 +7,7 @@ Unknown are theta (`kernels`), the state of each flight at its middle, and the i
     gap         the corner that strikes is on the plane
     lever       (J/m) (w+ - w-) = R^T (r x (v+ - v-))
     law         v+ - v- is the impulse of friction and restitution (`models.spatial.impacts`)
+    slide       friction along the plane decelerates by mu g_n, g_n being gravity across the plane
     priors      of what a laboratory surveys: floor, tracked point, corner radius; of gravity
 
 Standard deviations of the groups are estimated: of a group with residuals e and the trace of its influence,
@@ -25,14 +26,17 @@ import numpy as np
 
 from ....arrays import Float, Vector
 from ....models.spatial.flights import spun
-from .flights import Toss, TossFlight, window
+from .flights import Toss, TossFlight, TossSlide, flights_of, slides_of, window
 from .kernels import (
+    FRICTION,
     GRAVITY_RATIO,
     HEIGHT,
     RADIUS,
     ROWS,
     SHIFT,
+    STEP,
     TILT_X,
+    TILT_Y,
     S,
     flight_derivatives,
     impact_derivatives,
@@ -41,10 +45,21 @@ from .kernels import (
     plane_normal,
 )
 
-GROUPS = ("place", "rotation", "instant_place", "instant_rotation", "gap", "lever", "normal", "along")
+GROUPS = (
+    "place",
+    "rotation",
+    "instant_place",
+    "instant_rotation",
+    "gap",
+    "lever",
+    "normal",
+    "along",
+    "slide",
+)
 """What has a standard deviation of its own, the first two of the tracker."""
 OF_ROWS = np.array([2, 2, 2, 3, 3, 3, 4, 5, 5, 5, 6, 7, 7])
 """Group of each row of an impact."""
+OF_SLIDES = GROUPS.index("slide")
 RELATIVE = OF_ROWS >= 5
 """TossRows whose standard deviation is relative to the jump of the velocity."""
 FREEDOM = 4.0
@@ -71,11 +86,12 @@ class Strike:
 
 @dataclass(eq=False)
 class TossState:
-    """Flights and impacts of one toss."""
+    """Flights, impacts and slides of one toss."""
 
     toss: Toss
     flights: list[TossFlight]
     impacts: list[Strike]
+    slides: list[TossSlide]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +109,14 @@ class ContactScene:
         places = (self.corners + theta[SHIFT : SHIFT + 3] - theta[RADIUS] * self.inwards) @ R.T + p
         gaps = (places - self.plane[0]) @ n - theta[RADIUS] - theta[HEIGHT]
         return np.argsort(gaps), gaps
+
+    def braked(self, theta: Vector, slide: TossSlide) -> float:
+        """Friction of theta less the one by which a slide is decelerated."""
+        n = plane_normal(self.plane[1], self.plane[2:], theta[TILT_X : TILT_X + 2])
+        g = theta[GRAVITY_RATIO] * self.gravity
+        along = slide.velocity - (slide.velocity @ n) * n
+        along /= np.linalg.norm(along)
+        return float(theta[FRICTION] - (g - slide.acceleration) @ along / -(g @ n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +238,22 @@ class Pool:
             e.append(z)
             groups.append(OF_ROWS)
             weights.append(w)
+        for slide in state.slides:
+            z = self.geometry.braked(theta, slide)
+            own = np.zeros((1, S))
+            for k in (GRAVITY_RATIO, TILT_X, TILT_Y, FRICTION):
+                moved = theta.copy()
+                moved[k] += STEP
+                own[0, k] = (self.geometry.braked(moved, slide) - z) / STEP
+            # the deceleration is known as well as its frames say, and differs from slide to slide
+            scale = float(np.hypot(self.std[OF_SLIDES], slide.std / np.linalg.norm(self.geometry.gravity)))
+            size2 = (GAUSSIAN[1] * z / scale) ** 2
+            loss += 0.5 * (FREEDOM + 1) * np.log1p(size2 / FREEDOM) + np.log(scale)
+            A.append(np.zeros((1, columns)))
+            B.append(own / scale)
+            e.append(np.array([z / scale]))
+            groups.append(np.array([OF_SLIDES]))
+            weights.append(np.array([GAUSSIAN[1] ** 2 * (FREEDOM + 1) / (FREEDOM + size2)]))
         of_states, of_theta, residuals, of_groups, of_weights = map(
             np.concatenate, (A, B, e, groups, weights)
         )
@@ -250,7 +290,7 @@ def stepped(state: TossState, step: Vector) -> TossState:
     flights = [flight.moved(step[12 * k : 12 * k + 12]) for k, flight in enumerate(state.flights)]
     late = step[12 * len(flights) :]
     impacts = [replace(impact, t=impact.t + float(s)) for impact, s in zip(state.impacts, late, strict=True)]
-    return TossState(state.toss, flights, impacts)
+    return replace(state, flights=flights, impacts=impacts)
 
 
 def minimized(
@@ -284,11 +324,21 @@ def minimized(
 
 
 def first_states(
-    tosses: Sequence[Toss], flights: Sequence[list[TossFlight]], geometry: ContactScene, theta: Vector
+    tosses: Sequence[Toss],
+    geometry: ContactScene,
+    theta: Vector,
+    noise: Vector,
+    size: float,
 ) -> list[TossState]:
-    """Impacts between neighbouring flights: the instant at which both are at one place."""
+    """Slides and flights, and impacts between neighbouring flights, at the instant at which both are at one place.
+
+    Args:
+        noise, size: as in `flights_of`.
+    """
     states = []
-    for toss, own in zip(tosses, flights, strict=True):
+    for toss in tosses:
+        slides = slides_of(toss, geometry.plane[1], geometry.gravity, noise, size)
+        own = flights_of(toss, slides, theta, geometry.gravity, noise, size)
         impacts = []
         for k, (a, b) in enumerate(pairwise(own)):
             if b.begin - a.end > MOST_SKIPPED:
@@ -302,7 +352,7 @@ def first_states(
             pa, va, Ra, _ = state_at(a, t, geometry, theta)
             corner = int(geometry.lowest(theta, pa, Ra)[0][0])
             impacts.append(Strike(k, t, corner, float(np.linalg.norm(vb - va))))
-        states.append(TossState(toss, own, impacts))
+        states.append(TossState(toss, own, impacts, slides))
     return states
 
 
