@@ -27,11 +27,11 @@ TIMES = np.arange(110) / 240
 EXACT = Accuracy(exact=True)
 
 
-def thrown(seed: int, law: str = "poisson", restitution: float = RESTITUTION) -> Drop:
+def thrown(seed: int, law: str = "poisson", restitution: float = RESTITUTION, walls=WALLS) -> Drop:
     rng = np.random.default_rng(seed)
     pose = np.array([rng.uniform(-0.1, 0.1), rng.uniform(0.15, 0.25), rng.uniform(-3, 3)])
     velocity = np.array([rng.uniform(0.5, 2.5), rng.uniform(-2.0, -0.5), rng.uniform(-12, 12)])
-    poses = slow_throw(CORNERS, WALLS, INERTIA, FRICTION, restitution, law, pose, velocity, TIMES)
+    poses = slow_throw(CORNERS, walls, INERTIA, FRICTION, restitution, law, pose, velocity, TIMES)
     noisy = poses + NOISE * rng.standard_normal(poses.shape)
     return Drop(f"throw {seed}", TIMES[: len(poses)], noisy)
 
@@ -102,11 +102,16 @@ def test_an_estimate_has_a_motion_of_each_drop_and_its_certificate(drops, walls)
 
 def test_drops_that_no_motion_explains_are_pooled(walls):
     """Restitution differs from drop to drop."""
-    differing = [thrown(seed, "newton", e) for seed, e in ((1, 0.3), (2, 0.5), (3, 0.7), (4, 0.4))]
-    floor = walls[:1]
-    kept = [drop for drop in differing if drop.poses[:, 0].max() < 0.37] or differing
-    problem = ImpactsProblem(tuple(kept), SHAPE, tuple(floor))
+    differing = [thrown(seed, "newton", e, WALLS[:1]) for seed, e in ((1, 0.3), (2, 0.5), (3, 0.7), (4, 0.4))]
+    problem = ImpactsProblem(tuple(differing), SHAPE, tuple(walls[:1]))
     assert isinstance(ImpactIdentification(restitution="newton").fit(problem), PooledFit)
+
+
+def test_drops_that_obey_a_law_on_one_wall_are_simulated():
+    drops = tuple(thrown(seed, "newton", walls=WALLS[:1]) for seed in (1, 2, 3))
+    fit = ImpactIdentification().fit(ImpactsProblem(drops, SHAPE, (Wall(*WALLS[0]),)))
+    assert isinstance(fit, DropFit) and fit.law == "newton"
+    assert fit.inertia_to_mass == pytest.approx(INERTIA, rel=0.01)
 
 
 def test_many_drops_on_several_walls_are_refused(drops, walls):

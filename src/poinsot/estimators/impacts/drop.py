@@ -84,6 +84,7 @@ from .shooting import (
     RESTITUTION,
     STATIONARY,
     WIDENING,
+    WORSE,
     MixturePosterior,
     Shooting,
     ShootingFit,
@@ -796,7 +797,7 @@ def compared_laws(
             under = replace(shooting, law=law)
             points = np.clip(posterior.samples(MIXTURE_SAMPLES, WIDENING, rng), *shooting.bounds())
             best = points[np.argsort(under.sums_of_squares(points))[:LAW_STARTS]]
-            own = under.fits([fits[0].theta, *best])
+            own = under.fits([fits[0].theta, *best], WORSE * fits[0].chi_square)
             found += own
             least[law] = min(least.get(law, np.inf), *(fit.chi_square for fit in own))
     density = len(shooting.readings) * float(np.sum(np.log(np.sqrt(2 * np.pi) * shooting.noise)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arrays import Float, Int, Matrix, Vector
 from ...models.planar.drop import Drop
-from .shooting import FAR, INERTIA, PRIOR_STD, ROUGH, Shooting, ShootingFit
+from .shooting import INERTIA, PRIOR_STD, ROUGH, Shooting, ShootingFit
 
 STATE = INERTIA
 """Components of the first state of a drop, which come first."""
@@ -90,9 +90,8 @@ class JointShooting(Shooting):
             begin = rows.stop
         return J
 
-    def fits(self, thetas: Iterable[Vector]) -> list[ShootingFit]:
-        rough = (self.fit(theta, method=ROUGH) for theta in thetas)
-        return [self.fit(fit.theta) if fit.chi_square < FAR * self.degrees else fit for fit in rough]
+    def rough(self, theta: Vector) -> ShootingFit:
+        return self.fit(theta, method=ROUGH)
 
     def starts(self, minima: Sequence[Sequence[ShootingFit]]) -> list[Vector]:
         """Joint starting points, the one with the least chi-square first, from minima of each drop."""

@@ -1,9 +1,9 @@
 """Identification of a thrown body from one drop or many.
 
 A drop is simulated through all of its impacts (`drop`), with one restitution, one friction, and floor and tracked point
-near the declared ones; a few drops are simulated together. Where no such motion explains the frames, and of many drops,
-the geometry of contact is estimated too, and each impact has a restitution and impulses of its own (`pooled`): real
-bodies and floors are not as drawn.
+near the declared ones. Of several drops the geometry of contact is estimated too, and each impact has a restitution and
+impulses of its own (`pooled`): real bodies and floors are not as drawn. If these impacts scatter about a law no more
+than they are known, a few drops are simulated together, and so are drops that strike several walls.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ...diagnosis.effects.geometry import DEGREE
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known, listing
+from ...models.planar.drop import Drop
 from ...models.planar.impulses import RESTITUTIONS
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
@@ -126,19 +127,12 @@ class ImpactIdentification(Method):
                 f"known forces, as in {forced[0]}, are for single drops: identify it separately, or delete the forces "
                 "of drops in which they hardly act"
             )
-        filmed = all(drop.flights is None for drop in drops)
-        if not several or (filmed and len(drops) <= MOST_SIMULATED and set(held) <= set(GEOMETRY)):
-            stds = np.array([problem.accuracy.of(name) * unit for name, unit in SURVEYED])
-            stds[[name in held for name in GEOMETRY]] = 0.0
-            surveyed = np.array([held.get(name, 0.0) for name in GEOMETRY]), stds
-            simulated = self.noise, self.drag, self.seed, self.restitution, *surveyed
-            fit = fitted_drops(drops, shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
-            if not several or not fit.findings or len(walls) > 1 or stop_requested(stop):
-                return fit
+        if not several or (len(walls) > 1 and self._few(drops)):
+            return self._simulated(problem, progress, stop)
         if len(walls) > 1:
             raise InvalidMethod(
                 f"{len(drops)} drops are pooled on one wall, but there are {len(walls)}; identify at most "
-                f"{MOST_SIMULATED} together, or give only the wall that is hit"
+                f"{MOST_SIMULATED} together, with [held] of {listing(GEOMETRY)} only, or give only the wall that is hit"
             )
         # given velocities are of the center of mass
         if all(drop.flights is not None for drop in drops):
@@ -149,6 +143,35 @@ class ImpactIdentification(Method):
         parted = segmented(drops, (offset, offset, drag, drag), stop)
         try:
             pooled = parted, shape, walls[0], held, self.rounds, self.restitution
-            return fitted_pool(*pooled, progress=progress, stop=stop)
+            fit = fitted_pool(*pooled, progress=progress, stop=stop)
         except NotIdentifiable as why:
             raise explain(why, problem.throws, shape, walls) from None
+        if not self._few(drops) or stop_requested(stop) or not fit.laws[0].holds(fit.impulses):
+            return fit
+        simulated = self._simulated(problem, progress, stop)
+        return fit if simulated.findings else simulated
+
+    def _few(self, drops: Sequence[Drop]) -> bool:
+        """Whether drops may be simulated together."""
+        filmed = all(drop.flights is None for drop in drops)
+        return filmed and len(drops) <= MOST_SIMULATED and set(self.held) <= set(GEOMETRY)
+
+    def _simulated(
+        self, problem: ImpactsProblem, progress: ProgressCallback | None, stop: Stop | None
+    ) -> DropFit:
+        stds = np.array([problem.accuracy.of(name) * unit for name, unit in SURVEYED])
+        stds[[name in self.held for name in GEOMETRY]] = 0.0
+        return fitted_drops(
+            problem.drops,
+            problem.shape,
+            problem.walls,
+            problem.mass,
+            self.noise,
+            self.drag,
+            self.seed,
+            self.restitution,
+            np.array([self.held.get(name, 0.0) for name in GEOMETRY]),
+            stds,
+            progress=progress,
+            stop=stop,
+        )

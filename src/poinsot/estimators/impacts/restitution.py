@@ -31,6 +31,8 @@ STARTS = (0.1, 0.3), (0.3, 0.3), (0.3, 0.7), (0.7, 0.5)
 """mu and epsilon from which the likelihood is maximized."""
 FIRST_SCALE, LEAST_SCALE = 1.6, 1.0
 """Of s; impacts do not scatter less than their flights say."""
+SURE = 3.0
+"""Standard errors by which s is above 1 where impacts scatter on their own."""
 STEP = 1e-5
 """Of differences by the velocity before an impact [m/s], and by its spin times the radius of gyration."""
 
@@ -107,6 +109,10 @@ class LawFit:
     restitution: float
     scale: float
     likelihood: float
+
+    def holds(self, impulses: PooledImpulses) -> bool:
+        """Whether impacts scatter about it as their flights do: s, from two components of each, is not above 1."""
+        return bool(self.scale - LEAST_SCALE < SURE * self.scale / np.sqrt(4 * len(impulses.drop)))
 
     def refitted(self, impulses: PooledImpulses) -> LawFit:
         """To other impulses, with the same scale."""

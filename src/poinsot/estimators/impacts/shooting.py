@@ -106,6 +106,8 @@ NEAR_CHI_SQUARE, SAME_CHI_SQUARE = 20.0, 0.1
 less than the second are one minimum."""
 FAR = 10.0
 """Rough fits with so many times the chi-square of an explained motion have other impacts: more steps find no others."""
+WORSE = 3.0
+"""The same of laws of impact that are compared, by the chi-square of the best."""
 MAX_FRICTION = 3.0
 MAX_MASS_RATIO = 1e4
 """The mass is sought between the one that a known force would lift divided and multiplied by this."""
@@ -436,10 +438,16 @@ class Shooting:
             minima = self.distinct([*minima, *self.fits(chosen)])
         return self.distinct([self.fit(minima[0].theta), *minima])
 
-    def fits(self, thetas: Iterable[Vector]) -> list[ShootingFit]:
-        """Minima over all frames near each of thetas; rough ones where chi-square stays `FAR` above its expectation."""
-        rough = (self.fit(theta, len(self.times), ROUGH) for theta in thetas)
-        return [self.fit(fit.theta) if fit.chi_square < FAR * self.degrees else fit for fit in rough]
+    def fits(self, thetas: Iterable[Vector], far: float | None = None) -> list[ShootingFit]:
+        """Minima over all frames near each of thetas; rough ones where chi-square stays above `far`, None: `FAR` times
+        its expectation.
+        """
+        rough, far = (self.rough(theta) for theta in thetas), FAR * self.degrees if far is None else far
+        return [self.fit(fit.theta) if fit.chi_square < far else fit for fit in rough]
+
+    def rough(self, theta: Vector) -> ShootingFit:
+        """A few steps over all frames from theta (p,)."""
+        return self.fit(theta, len(self.times), ROUGH)
 
     @cached_property
     def first_contact(self) -> int:

@@ -26,7 +26,7 @@ STRAY, STRAY_SIZE = 5.0, 0.005
 ROUNDS = 4
 FEWEST_SLIDING = 7
 """Least number of frames of a slide."""
-TURNING, SLOWING, LIFTING = 0.15, 0.25, 0.02
+TURNING, SLOWING, LIFTING = 0.15, 0.25, 0.05
 """A body slides if its rim turns at no more than the first part of its speed, the last frame has at least the second
 part of the speed in the middle, and speed and acceleration off the plane are below the third part of speed and gravity,
 noise aside."""
