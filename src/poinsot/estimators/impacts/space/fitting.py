@@ -26,6 +26,7 @@ from .kernels import (
     FRICTION,
     GRAVITY_RATIO,
     HEIGHT,
+    IN_IMPACTS,
     RADIUS,
     RESTITUTION,
     SHIFT,
@@ -150,6 +151,11 @@ class TossesFit:
         return rows
 
     @property
+    def differs(self) -> bool:
+        """Whether the friction of impacts is another than that of slides."""
+        return bool(self.best.pool.prior[1][IN_IMPACTS] > EXACT)
+
+    @property
     def normal(self) -> Vector:
         """(3,) of the plane, as estimated."""
         tilt = self.theta[TILT_X : TILT_X + 2]
@@ -199,7 +205,7 @@ def fitted(
         fit, more = _settled(pool, theta, states, not laws, progress, stop)
         laws[law], rounds = fit, rounds + more
         # the other laws begin where the first one ended
-        std, theta, states = fit.pool.std, fit.theta, fit.states
+        std, prior, theta, states = fit.pool.std, fit.pool.prior, fit.theta, fit.states
         if stop_requested(stop):
             break
     best = max(laws, key=lambda law: laws[law].log_likelihood)
@@ -235,7 +241,7 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Conta
     known = surveyed(problem)
     std = np.full(S, known.point)
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
-    std[[GRAVITY_RATIO, FRICTION, RESTITUTION]] = known.gravity, 1.0, 1.0
+    std[[GRAVITY_RATIO, FRICTION, RESTITUTION, IN_IMPACTS]] = known.gravity, 1.0, 1.0, EXACT
     std[HEIGHT], std[TILT_X : TILT_X + 2] = known.height, known.tilt
     geometry = ContactScene(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
     return theta, (theta.copy(), std), geometry
@@ -257,17 +263,38 @@ def _settled(
         theta, states, linear, _ = minimized(pool, theta, states, most=12, enough=0.05)
         squares, rows, trace = linear.sums.T
         std = np.maximum(pool.std * np.sqrt(squares / np.maximum(rows - trace, 1.0)), LEAST)
-        change = float(np.abs(np.log(std / pool.std)).max())
+        prior = _with_difference(pool, theta, linear)
+        changes = np.log(
+            np.append(std, prior[1][IN_IMPACTS]) / np.append(pool.std, pool.prior[1][IN_IMPACTS])
+        )
+        change = float(np.abs(changes).max())
         report(
             progress, f"tolerances, restitution by {name}", iteration=k, detail=f"change {100 * change:.2g} %"
         )
         settled = change < SETTLED and (not screen or k > SCREENINGS)
         if settled or stop_requested(stop):
             break
-        pool = replace(pool, std=std)
+        pool = replace(pool, std=std, prior=prior)
     assert linear is not None
     likelihood = -linear.cost - pool.prior_rows(theta)[2]
     return TossLawFit(pool, theta, states, linear, likelihood, settled), k
+
+
+def _with_difference(pool: Pool, theta: Vector, linear: TossEquations) -> tuple[Vector, Vector]:
+    """The prior under which the friction of impacts may differ from that of slides by as much as the data say.
+
+    Where both determine it, d is their difference without a prior, and s its standard deviation, the likeliest variance
+    of the prior is d^2 - s^2, or 0.
+    """
+    mean, std = pool.prior
+    h, k = np.diag(pool.prior_rows(theta)[0]).copy(), IN_IMPACTS
+    held, h[k] = h[k], 0.0
+    C = np.linalg.inv(linear.H.sum(axis=0) + np.diag(h) + 1e-12 * np.eye(S))
+    # the gradient of the data balances that of the prior at the minimum
+    d = theta[k] + C[k, k] * held * theta[k]
+    std = std.copy()
+    std[k] = max(np.sqrt(max(d**2 - C[k, k], 0.0)), EXACT)
+    return mean, std
 
 
 def _screen(pool: Pool, theta: Vector, states: Sequence[TossState], first: bool) -> None:

@@ -1,8 +1,8 @@
 """Residuals of flights and of impacts between them, and their derivatives by finite differences.
 
 theta = (inertia chart (6), tracked point (3) [m], gravity / 9.81, shift of the corners (3) [m], corner radius [m],
-floor height [m], floor tilts (2) [rad], friction, restitution); point and shift from the center of mass. A flight's
-state at its middle: p, v of the center of mass, R, w.
+floor height [m], floor tilts (2) [rad], friction, restitution, friction of impacts less that of slides); point and
+shift from the center of mass. A flight's state at its middle: p, v of the center of mass, R, w.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ....kernels import njit
 from ....models.spatial.flights import cross3, rotation_vector, spun, turned
 from ....models.spatial.impacts import compliance, corner_velocity, impulse, plane_axes
 
-CHART, POINT, GRAVITY_RATIO, SHIFT, RADIUS, HEIGHT, TILT_X, TILT_Y, FRICTION, RESTITUTION, S = (
-    0, 6, 9, 10, 13, 14, 15, 16, 17, 18, 19,
+CHART, POINT, GRAVITY_RATIO, SHIFT, RADIUS, HEIGHT, TILT_X, TILT_Y, FRICTION, RESTITUTION, IN_IMPACTS, S = (
+    0, 6, 9, 10, 13, 14, 15, 16, 17, 18, 19, 20,
 )  # fmt: skip
 OF_FLIGHTS = GRAVITY_RATIO + 1
 """Parameters that a flight depends on come first."""
@@ -157,8 +157,9 @@ def impact_residuals(
     jump = vb - va
     out[7:10] = J @ (x - w) - R.T @ cross3(r, jump)
     axes = plane_axes(n, plane[2])
+    friction = theta[FRICTION] + theta[IN_IMPACTS]
     expected = impulse(
-        compliance(Ji, R, r), axes, corner_velocity(va, R, w, r), theta[FRICTION], theta[RESTITUTION], law
+        compliance(Ji, R, r), axes, corner_velocity(va, R, w, r), friction, theta[RESTITUTION], law
     )
     out[10:] = axes @ (jump - expected)
     return out, np.sqrt(jump @ jump)

@@ -32,7 +32,19 @@ from ....solve import Method, ProgressCallback, Stop, stop_requested
 from ....stopwatch import Stopwatch
 from ..problem import WITHOUT_MASS, estimated_parameters, impulse_unit
 from .fitting import TossesFit, fitted, inertia_chart, surveyed
-from .kernels import FRICTION, GRAVITY_RATIO, HEIGHT, POINT, RADIUS, RESTITUTION, SHIFT, TILT_X, inertia_of
+from .kernels import (
+    FRICTION,
+    GRAVITY_RATIO,
+    HEIGHT,
+    IN_IMPACTS,
+    POINT,
+    RADIUS,
+    RESTITUTION,
+    SHIFT,
+    TILT_X,
+    S,
+    inertia_of,
+)
 from .pool import state_at
 from .problem import AXES, BODY, TossesProblem
 
@@ -50,6 +62,7 @@ SCALARS = (
     ("gravity_ratio", "1", "geometry", GRAVITY_RATIO),
 )
 """Name, unit, kind and place in theta of the other parameters."""
+OF_IMPACTS = "impact_friction"
 STEP = 1e-6
 JUMP = tuple(f"jump of velocity, {side}" for side in ("normal", "along the plane", "across"))
 
@@ -76,6 +89,7 @@ class TossFlights(Extra):
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
         for name, _, _, k in SCALARS:
             theta[k] = values[name]
+        theta[IN_IMPACTS] = values.get(OF_IMPACTS, values["friction"]) - values["friction"]
         J = np.zeros((3, 3))
         for i, j in PAIRS:
             J[i, j] = J[j, i] = values[f"J{AXES[i]}{AXES[j]}/m"]
@@ -195,6 +209,7 @@ def _slid(fit: TossesFit) -> list[str]:
     return [
         f"In {len(found)} stretches in which the body slides its friction is {middle:.3g} (median), quartiles "
         f"{low:.3g} and {high:.3g}."
+        + (f" Impacts have another, {OF_IMPACTS}." if fit.differs else " Impacts agree with it.")
     ]
 
 
@@ -218,7 +233,11 @@ def _parameters(
     blocks = [D]
     for name, unit, kind, k in SCALARS:
         rows.append((name, unit, kind, float(theta[k]), True))
-        blocks.append(np.eye(len(theta))[k : k + 1])
+        blocks.append(np.eye(S)[k : k + 1])
+    if fit.differs:
+        both = np.eye(S)[[FRICTION, IN_IMPACTS]].sum(axis=0)
+        rows.append((OF_IMPACTS, "1", "friction", float(both @ theta), True))
+        blocks.append(both[None])
     if problem.mass is not None:
         rows += [
             (name.removesuffix("/m"), "kg m^2", kind, problem.mass * x, True)
