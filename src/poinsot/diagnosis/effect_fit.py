@@ -392,9 +392,13 @@ class EffectFit:
     def covariance_of(self, slopes: Matrix) -> Matrix:
         """(v, v) of values with these derivatives (v, b) by the parameters, with at least their variances by chance."""
         S, own = slopes / self.norms, slice(None, self.b)
+        # values in units in which variances of different kinds may be compared, as those of unit columns
+        size = np.linalg.norm(S, axis=1)
+        S = S / np.where(size > 0, size, 1.0)[:, None]
         by_chance = np.max([np.einsum("vi,ij,vj->v", S, C, S) for C in self.plain_covariances], axis=0)
         moved = S @ self.shift
-        return np.asarray(raised(S @ self.posterior[1][own, own] @ S.T, by_chance) + np.outer(moved, moved))
+        C = raised(S @ self.posterior[1][own, own] @ S.T, by_chance) + np.outer(moved, moved)
+        return np.asarray(C * np.outer(size, size))
 
     # size of residuals
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from poinsot.accuracy import Accuracy
@@ -26,3 +27,15 @@ def test_errors_of_a_laboratory_widen_and_none_do_not(frames):
     assert (variances[0] >= variances[1] * 0.93).all()
     assert variances[0][6] > 1.2 * variances[1][6]
     assert not fit_of_effects(frames).named
+
+
+def test_covariances_of_values_are_projections_and_do_not_contain_what_only_states_are_off_by(frames):
+    fit = fit_of_effects(frames)
+    assert fit is not None
+    np.testing.assert_allclose(fit.covariance_of(np.eye(fit.b)), fit.covariance, rtol=1e-12)
+    chosen = 3.0 * np.eye(fit.b)[6:9]
+    few = np.diag(fit.covariance_of(chosen))
+    # no less than by chance, and no more than where first states are raised as well
+    least = 9.0 * np.maximum(np.diag(fit.posterior[1]), 0.0)[6:9] / fit.norms[6:9] ** 2
+    assert (few >= 0.999 * least).all()
+    assert (few <= 9.001 * np.diag(fit.covariance)[6:9]).all()

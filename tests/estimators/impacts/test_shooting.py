@@ -172,7 +172,7 @@ def test_fit_is_a_minimum_and_the_truth_is_within_its_covariance():
 def test_held_parameters_stay():
     start = TRUTH.copy()
     start[FRICTION] = 0.31
-    shot = shooting().fit(start, held=FRICTION)
+    shot = shooting().fit(start, held=[FRICTION])
     assert shot.theta[FRICTION] == 0.31
 
 
