@@ -62,6 +62,8 @@ UNLIKE = 6.0
 SCREENINGS, ROUNDS, SETTLED = 5, 40, 0.03
 """Rounds after which the impacts that count stay the same, their largest number, and the relative change of tolerances
 at which they end."""
+DECIDED = 10
+"""Rounds after which the variance of the difference between both frictions stays: near 0 it would come and go."""
 LAW = slice(10, 13)
 """TossRows of an impact that follow from the law."""
 SEVERAL, UNEXPLAINED = "several corners", "not one corner"
@@ -263,7 +265,7 @@ def _settled(
         theta, states, linear, _ = minimized(pool, theta, states, most=12, enough=0.05)
         squares, rows, trace = linear.sums.T
         std = np.maximum(pool.std * np.sqrt(squares / np.maximum(rows - trace, 1.0)), LEAST)
-        prior = _with_difference(pool, theta, linear)
+        prior = _with_difference(pool, theta, linear) if k <= DECIDED else pool.prior
         changes = np.log(
             np.append(std, prior[1][IN_IMPACTS]) / np.append(pool.std, pool.prior[1][IN_IMPACTS])
         )
