@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -286,6 +287,16 @@ def grid_step(values: Vector, fewest: int = 1) -> float:
     off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
     # rounding in the file moves values off the grid slightly; with ten million steps every value is near one
     return step if off_grid.max() < 0.05 and places[-1] < 1e7 else 0.0
+
+
+def student_factor(count: np.ndarray | int) -> Any:
+    """Factor on standard deviations from the scatter of so many values.
+
+    Their 1.96-fold then holds 95 % by Student's t.
+    """
+    from scipy.special import stdtrit
+
+    return stdtrit(count - 1, 0.975) / NORMAL_95
 
 
 def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector | None = None) -> tuple[Vector, Vector]:

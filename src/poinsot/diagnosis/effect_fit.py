@@ -39,6 +39,7 @@ from ..statistics import (
     independent_squares,
     longest_lag,
     pooled,
+    student_factor,
     tapered_autocovariance,
 )
 from .effects.effect import EffectColumn
@@ -338,7 +339,7 @@ class EffectFit:
         if not found:
             return np.zeros((len(columns), len(columns)))
         # few blocks determine a variance poorly: the ratio of quantiles
-        factor = (special.stdtrit(count - 1, 0.975) / NORMAL_95) ** 2
+        factor = student_factor(count) ** 2
         # what the prior contributes does not change between blocks
         changes = np.array(found) - np.mean(found, axis=0)
         return np.asarray((count - 1) / count * factor * changes.T @ changes + S @ prior @ S)

@@ -37,7 +37,7 @@ from ..estimators.servo.search import is_scaled
 from ..exceptions import InvalidMethod, UnreadableFile, UntrustedResult
 from ..io.results import write_json
 from ..models.servo.actuator import LEVEL, Actuator, actuator_parameters, parameter
-from ..statistics import NORMAL_95
+from ..statistics import NORMAL_95, student_factor
 from .json_files import content_of
 
 SCHEMA = "poinsot.randomization/1"
@@ -262,8 +262,6 @@ def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
         y: (n, p) estimates, one a recording; NaN where it does not determine a parameter.
         C: (n, p, p) their covariances, or (p, p) the same for all.
     """
-    from scipy.special import stdtrit
-
     seen = np.isfinite(y).astype(float)
     pairs = seen.T @ seen
     counts = np.diag(pairs)
@@ -277,7 +275,7 @@ def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
     S, chance = S / np.outer(scale, scale), chance / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(S - chance)
     B = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_95
+    student = student_factor(counts)
     # Chance is known by itself; only the spread between recordings is estimated from few numbers.
     share = 1 / np.sqrt(np.outer(counts, counts))
     covariance = np.outer(student, student) * B * (1 + share) + chance * share

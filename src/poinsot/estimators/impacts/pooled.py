@@ -30,7 +30,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ...arrays import Bool, Int, Matrix, Vector
 from ...estimate import (
@@ -51,6 +50,7 @@ from ...models.planar.drop import Drop, of_center
 from ...models.planar.impulses import one_contact
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...statistics import student_factor
 from .collisions import (
     COLUMN,
     INERTIA,
@@ -380,7 +380,7 @@ class PooledFit:
             C = d.T @ d * ((n - 1) / n)
             with np.errstate(divide="ignore", invalid="ignore"):
                 least = np.nan_to_num(np.sqrt(np.diag(covariance) / np.diag(C)), nan=1.0, posinf=1.0)
-            scale = np.maximum(least, stdtrit(n - 1, 0.5 + 0.5 * LEVEL) / NORMAL_95)
+            scale = np.maximum(least, student_factor(n))
             covariance = C * np.outer(scale, scale)
         covariance, hidden = covariance[:S, :S].copy(), self.is_unobservable
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
@@ -488,7 +488,7 @@ class PooledFit:
         others = map(self.impulses.without, drops.tolist(), inertias.tolist())
         d = np.array([(fit.friction, fit.restitution) for fit in map(best.refitted, others)])
         d, n = d - d.mean(axis=0), len(drops)
-        return best, (stdtrit(n - 1, 0.5 + 0.5 * LEVEL) / NORMAL_95) ** 2 * (n - 1) / n * d.T @ d
+        return best, student_factor(n) ** 2 * (n - 1) / n * d.T @ d
 
     def value(self, name: str) -> float:
         return float(self.shared[COLUMN[name]])

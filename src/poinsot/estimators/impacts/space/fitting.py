@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ....arrays import Matrix, Vector
 from ....diagnosis.tosses import Surveyed
-from ....estimate import NORMAL_95
 from ....exceptions import NotIdentifiable
 from ....models.gravity import STANDARD_GRAVITY
 from ....models.spatial.impacts import LAWS, plane_axes
 from ....solve import ProgressCallback, Stop, report, stop_requested
+from ....statistics import student_factor
 from .flights import TossFlight, tracker_noise
 from .kernels import (
     FRICTION,
@@ -116,8 +115,7 @@ class TossesFit:
         D = len(g)
         if D < 2:
             return np.asarray(C)
-        # standard deviations whose 1.96-fold holds 95 % by Student's t
-        between = C @ (g.T @ g) @ C * D / (D - 1) * (stdtrit(D - 1, 0.975) / NORMAL_95) ** 2
+        between = C @ (g.T @ g) @ C * D / (D - 1) * student_factor(D) ** 2
         wider = np.sqrt(np.maximum(np.diag(between) / np.diag(C), 1.0))
         return np.asarray(C * np.outer(wider, wider))
 
