@@ -187,6 +187,7 @@ SECTIONS = {
     "`[mechanism]`": (mechanism.MechanismSettings, ()),
     "One of `mechanism.bodies`": (mechanism.MechanismBodySettings, ()),
     "One of `mechanism.joints`": (mechanism.MechanismJointSettings, ()),
+    "One of `mechanism.frames`": (mechanism.MechanismFrameSettings, ()),
     "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
     "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
     "`details` of a joint": (mechanism.JointDetails, ()),

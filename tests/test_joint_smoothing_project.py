@@ -324,6 +324,40 @@ def test_what_cannot_be_is_one_sentence(poinsot, job, name):
     assert sentence in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
 
 
+FRAME = """
+[[mechanism.frames]]
+name = "tip"
+body = "rod"
+point = [0, 0.1, -0.5]
+"""
+AT_TIP = 'frame_position = { frame = "tip", columns = ["x", "y", "z"], unit = "m" }\n'
+BAD_FRAMES = {
+    "no such frame": (AT_TIP.replace('"tip"', '"tpi"'), FRAME, "names the frame 'tpi'; did you mean 'tip'"),
+    "no such body": (AT_TIP, FRAME.replace('"rod"', '"rdo"'), "names body 'rdo'; did you mean 'rod'"),
+    "columns": (AT_TIP.replace('"x", ', ""), FRAME, "needs 3 columns, but has 2"),
+    "a quaternion of three": (AT_TIP.replace("frame_position", "orientation").replace(', unit = "m"', ""), FRAME,
+                              "a quaternion needs 4 columns, but has 3"),
+    "no noise": (AT_TIP, FRAME, "method.noise lacks 'frame_position.tip.x'"),
+    "no reading of it": (AT_TIP.replace("frame_position", "accelerometer").replace('"m"', '"m/s^2"'), FRAME,
+                         "reads no 'accelerometer'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+def test_what_cannot_be_read_at_a_frame_is_one_sentence(poinsot, job, folder, name):
+    (folder / "placed.csv").write_text(
+        "t,angle,torque,x,y,z\n" + "".join(f"{k / 100},0.{k % 7},0.2,0.5,0.{k % 10},0.3\n" for k in range(50))
+    )
+    columns, frame, sentence = BAD_FRAMES[name]
+    changes = (
+        ('path = "one.csv"', 'path = "placed.csv"\n' + columns),
+        ("[[recordings]]", frame + "[[recordings]]"),
+    )
+    code, out, err = poinsot("identify", job(*changes))
+    assert (code, out) == (2, "")
+    assert sentence in err and len(err.strip().splitlines()) == 1 and "Traceback" not in err
+
+
 def test_a_command_that_is_cut_off_is_doubted(folder, job):
     table = swing(0)
     table[:, 2] = np.clip(table[:, 2], -0.3, 0.3)

@@ -71,11 +71,14 @@ from .models.maximal import Fixed as Fixed
 from .models.maximal import Hinge as Hinge
 from .models.maximal import Slider as Slider
 from .models.maximal import Ball as Ball
+from .models.maximal import Free as Free
+from .models.maximal import BodyFrame as BodyFrame
 from .models.maximal import Coulomb as Coulomb
 from .models.maximal import LoadDependent as LoadDependent
 from .models.maximal import Motor as Motor
 from .models.maximal import Encoder as Encoder
 from .models.maximal import RateSensor as RateSensor
+from .models.maximal import FrameReading as FrameReading
 from .models.servo.actuator import Actuator as Actuator
 from .models.servo.actuator import ActuatorParameter as ActuatorParameter
 from .models.servo.actuator import actuator_parameters as actuator_parameters

@@ -72,8 +72,9 @@ def build_drive(settings: DriveSettings, joints: Sequence[str]) -> Drive:
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
     """[mechanism] -> bodies and joints, without sensors."""
-    from ..models.maximal import JOINT_KINDS, Mechanism, RigidBody, load_mechanism
+    from ..models.maximal import JOINT_KINDS, BodyFrame, Mechanism, RigidBody, load_mechanism
 
+    frames = [each.build_as(BodyFrame) for each in settings.frames]
     if settings.path is None:
         bodies = []
         for each in settings.bodies:
@@ -85,7 +86,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
         joints: list[Any] = [
             each.build_as(JOINT_KINDS[each.kind], **_given(each)) for each in settings.joints
         ]
-        return Mechanism(bodies, joints, gravity=settings.gravity, name=settings.name)
+        return Mechanism(bodies, joints, gravity=settings.gravity, frames=frames, name=settings.name)
     described = load_mechanism(find(settings.path), locked=settings.locked, gravity=settings.gravity)
     names = [joint.name for joint in described.joints]
     for name in settings.details:
@@ -96,7 +97,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
             said = {key: value for key in ("drag", "offset") if (value := getattr(details, key)) is not None}
             joints[k] = replace(joint, **said, **_given(details))
     # The channels of the recordings determine the sensors.
-    return replace(described, joints=joints, sensors=())
+    return replace(described, joints=joints, frames=frames, sensors=())
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:

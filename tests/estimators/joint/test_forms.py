@@ -47,7 +47,7 @@ class Smoother:
             return bodies.minus(model.step(state(x), u, theta, h), state(y))[0]
 
         def off(x, z):
-            return model.nearest_turn(model.observe(state(x), theta) - z)
+            return model.reading_errors(model.observe(state(x), theta), z)
 
         def surface(x):
             return jax.numpy.concatenate([part[0] for part in model.surface_errors(state(x), theta)])

@@ -241,10 +241,10 @@ def test_sensors_read_with_their_errors():
     read = evaluated(lambda x: model.observe(x, model.theta), x)
     np.testing.assert_allclose(read, [0.82 + 0.01 * np.sin(0.8) - 0.02 * np.cos(0.8), 0.4, -2.0], atol=1e-14)
     turned = read + np.array([4 * np.pi + 0.1, 0.2, 0.3])
-    errors = evaluated(lambda x: model.nearest_turn(model.observe(x, model.theta) - turned), x)
+    errors = evaluated(lambda x: model.reading_errors(model.observe(x, model.theta), turned), x)
     np.testing.assert_allclose(errors, [-0.1, -0.2, -0.3], atol=1e-14)
     slope = evaluated(
-        jax.jacfwd(lambda theta: model.nearest_turn(model.observe(x, theta) - turned)), model.theta
+        jax.jacfwd(lambda theta: model.reading_errors(model.observe(x, theta), turned)), model.theta
     )
     expected = [[1, np.sin(0.8), np.cos(0.8), 0], [0, 0, 0, 1], [0, 0, 0, 0]]
     np.testing.assert_allclose(slope, expected, atol=1e-14)

@@ -7,6 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.integrate import quad, solve_ivp
+from scipy.spatial.transform import Rotation
 
 from models.maximal import mechanisms
 from models.maximal.test_impulses import evaluated, slopes
@@ -15,12 +16,15 @@ from poinsot.exceptions import InvalidModel
 from poinsot.models.maximal import (
     Ball,
     Coulomb,
+    Free,
     Hinge,
     LoadDependent,
     Mechanism,
     Motor,
     RigidBody,
+    Slider,
     double_precision,
+    reduced,
 )
 from poinsot_reproductions.discrete.rollout import state_of
 
@@ -129,6 +133,85 @@ def test_nothing_else_acts_in_an_exact_motion(which):
     # of torques of some 1 N m and of h = 0.02 s: a torque of 4e-4 N m in the second moment
     assert np.abs(coarse[:, 0]).max() < 1e-6
     assert np.abs(coarse[:, 1]).max() < 1e-5
+
+
+TOP = RigidBody("top", 0.6, [[4e-3, 2e-4, 0], [2e-4, 3.5e-3, -1e-4], [0, -1e-4, 2e-3]], (0.02, 0.01, -0.15))
+PIVOT = (0.1, -0.2, 0.3)
+
+
+def spun(drag, level, omega):
+    """Quaternions and angular velocities in the world of a body on a ball joint at `PIVOT`, by Euler's equations."""
+    arm, J, m = np.array(TOP.center) - PIVOT, TOP.inertia_matrix, TOP.mass
+
+    def slope(_, state):
+        e, w = state[:4] / np.linalg.norm(state[:4]), state[4:]
+        R = Rotation.from_quat(e).as_matrix()
+        r = R @ arm
+        inertia = R @ J @ R.T + m * (r @ r * np.eye(3) - np.outer(r, r))
+        torque = np.cross(r, [0, 0, -9.81 * m]) - drag * w - level * np.sign(w)
+        spin = 0.5 * np.append(e[3] * w + np.cross(w, e[:3]), -w @ e[:3])
+        return np.append(spin, np.linalg.solve(inertia, torque - np.cross(w, inertia @ w)))
+
+    start = np.append(Rotation.from_rotvec([1.0, -0.6, 0.4]).as_quat(), omega)
+    found = solve_ivp(slope, (0, DURATION), start, "DOP853", AT_HALF, rtol=1e-12, atol=1e-12)
+    return Rotation.from_quat(found.y[:4].T), found.y[4:].T
+
+
+def on_ball(ends=("world", "top")):
+    return Mechanism([TOP], [Ball("hook", *ends, point=PIVOT, drag=4e-3, friction=Coulomb(2e-3))])
+
+
+def held_by_the_body():
+    """The same joint, with the world as its child."""
+    return on_ball(("top", "world"))
+
+
+def tossed():
+    return Mechanism([TOP], [Free("air", "world", "top", point=PIVOT)])
+
+
+@pytest.mark.parametrize("make", [on_ball, held_by_the_body])
+def test_nothing_else_acts_on_a_ball_that_turns_several_times(make):
+    """At 40 rad/s, more than a turn: the rotation vector jumps. Friction by direction, along the parent's axes."""
+    reverse = make is held_by_the_body
+    e, omega = spun(4e-3, 0.0 if reverse else 2e-3, (6.0, -4.0, 40.0))
+    y = e.as_rotvec()
+    assert np.abs(np.diff(y, axis=0)).max() > 3 and np.abs(omega).min() > 0.05
+    if reverse:  # friction along the body's axes would be another one
+        y, omega = -y, -e.inv().apply(omega)
+        make = frictionless_reversed
+    coarse, fine = moments(make, y, omega)
+    np.testing.assert_allclose(orders(coarse, fine), [5, 4], atol=0.4)
+    # a thousandth of momenta of some 0.8 N m s, in steps of 0.8 rad
+    assert np.abs(coarse[:, 0]).max() < 1e-3
+
+
+def frictionless_reversed():
+    return Mechanism([TOP], [Ball("hook", "top", "world", point=PIVOT, drag=4e-3)])
+
+
+def test_nothing_else_acts_on_a_body_in_flight():
+    """Its centre of mass falls, and it turns without torque."""
+    arm, J = np.array(TOP.center) - PIVOT, TOP.inertia_matrix
+
+    def slope(_, state):
+        e, w = state[:4] / np.linalg.norm(state[:4]), state[4:]
+        R = Rotation.from_quat(e).as_matrix()
+        spin = 0.5 * np.append(e[3] * w + np.cross(w, e[:3]), -w @ e[:3])
+        inertia = R @ J @ R.T
+        return np.append(spin, np.linalg.solve(inertia, -np.cross(w, inertia @ w)))
+
+    start = [0, 0, 0, 1, 9.0, -12.0, 15.0]
+    found = solve_ivp(slope, (0, DURATION), start, "DOP853", AT_HALF, rtol=1e-12, atol=1e-12).y.T
+    e, omega = Rotation.from_quat(found[:, :4]), found[:, 4:]
+    centre = np.outer(AT_HALF, [1.0, 0.5, 3.0]) - np.outer(AT_HALF**2 / 2, [0, 0, 9.81])
+    velocity = [1.0, 0.5, 3.0] - np.outer(AT_HALF, [0, 0, 9.81])
+    y = np.concatenate([centre - e.apply(arm) + arm, e.as_rotvec()], axis=1)
+    rate = np.concatenate([velocity - np.cross(omega, e.apply(arm)), omega], axis=1)
+    coarse, fine = moments(tossed, y, rate)
+    np.testing.assert_allclose(orders(coarse, fine), [5, 4], atol=0.4)
+    # of a weight whose impulse in a step is 0.1 N s
+    assert np.abs(coarse).max() < 1e-3
 
 
 @pytest.mark.parametrize("which", ["hinge", "double pendulum"])
@@ -242,14 +325,42 @@ def test_slopes_of_the_moments_are_finite_differences(rng):
     assert (np.abs(exact).max(axis=(1, 2)) > 0).all()
 
 
-def test_loops_loose_bodies_and_balls_have_no_reduced_balance():
+def test_slopes_at_balls_are_finite_differences(rng):
+    """A ball on a slider and a hinge on the ball, in all states and numbers of several kinds."""
+    bodies = [
+        TOP,
+        RigidBody("car", 1.0, (0.01, 0.01, 0.01)),
+        RigidBody("tip", 0.3, (2e-3, 2e-3, 2e-3), (0, 0.1, -0.3)),
+    ]
+    joints = [
+        Hinge("end", "top", "tip", point=(0, 0, -0.2), axis=(1, 1, 0)),
+        Ball("hook", "car", "top", point=PIVOT, drag=4e-3, friction=Coulomb(0.5)),
+        Slider("rail", "world", "car", axis=(1, 0, 0.2)),
+    ]
+    names = ["top.Jxy", "top.mass", "tip.cz", "hook.drag", "hook.coulomb", "world.tilt_x"]
+    model = Mechanism(bodies, joints).model(names)
+    n, structure = 5, model.structure
+    q = evaluated(lambda y: reduced.configuration(structure, y), rng.standard_normal(n))
+    rate, ahead = rng.standard_normal(n), 0.1 * rng.standard_normal(n)
+
+    def balance(d):
+        x, y = reduced.moved(structure, q, d[:n]), reduced.moved(structure, q, ahead + d[n : 2 * n])
+        ends = (x, rate + d[2 * n : 3 * n]), (y, rate + d[3 * n : 4 * n])
+        return model.reduced_errors(*ends, np.zeros(0), model.theta + d[4 * n :], 2e-2)
+
+    _, exact, difference = slopes(balance, 4 * n + len(names))
+    size = np.abs(exact).max(axis=0)
+    assert (np.abs(exact - difference) < 1e-6 * size).all()
+    assert (np.abs(exact).max(axis=(1, 2)) > 0).all()
+
+
+def test_loops_and_loose_bodies_have_no_reduced_balance():
     bodies = [RigidBody(name, 1.0, (0.1, 0.1, 0.1)) for name in ("a", "b")]
     first, second = Hinge("one", "world", "a"), Hinge("two", "a", "b", point=(1, 0, 0))
     nothing = np.zeros(3), np.zeros(3)
     for joints, reason in (
         ([first], "every body joined to the world"),
         ([first, second, Hinge("three", "b", "world", point=(2, 0, 0))], "without loops"),
-        ([first, Ball("two", "a", "b", point=(1, 0, 0))], "hinges and sliders"),
     ):
         model = Mechanism(bodies, joints).model()
         with pytest.raises(InvalidModel, match=reason):

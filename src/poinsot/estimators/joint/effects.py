@@ -12,12 +12,13 @@ one that explains most is tested; they widen nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ...arrays import Matrix, Vector
 from ...diagnosis.disturbance import Disturbance
@@ -25,18 +26,21 @@ from ...diagnosis.effect_fit import EffectFit
 from ...diagnosis.effects.effect import Effect, EffectColumn
 from ...diagnosis.effects.efforts import GAIN_CHANGE, LateTorque
 from ...diagnosis.effects.friction import Warming
-from ...diagnosis.effects.geometry import DEGREE, UNIT_GAIN, ClockRate, ZeroOffset
+from ...diagnosis.effects.geometry import DEGREE, DESCRIPTION, GRAVITY, UNIT_GAIN, ClockRate, ZeroOffset
 from ...diagnosis.effort_samples import DroppedTorque
 from ...diagnosis.prediction import SystematicEffects
 from ...diagnosis.systematic import EffectUncertainty
 from ...estimate import Finding, Severity, Unchecked
-from ...models.maximal import Encoder, RateSensor
+from ...models.maximal import FrameReading
+from ...models.maximal.frames import ORIENTATION
 from ...models.maximal.joints import WORLD
+from ...models.maximal.mechanism import AnySensor
 from ...models.maximal.values import Entry
+from ...models.rotations import skew
 from ...statistics import NORMAL_95
 from .forms import Form
 from .prediction import horizon_of
-from .problem import JointFit, JointSmoothingProblem, full_turns_off
+from .problem import JointFit, JointSmoothingProblem
 from .smoothing import JointSmoothing, compiled_linearizer
 
 STEP = 1e-4
@@ -63,8 +67,77 @@ class ReadingZero(ZeroOffset):
         for k, sensor in enumerate(at.sensors):
             if not at.problem.model.angular[k] or ("zero", (k,)) in estimated:
                 continue
-            deg = np.hypot(at.problem.accuracy.of("zero_deg"), base if sensor.joint in grounded else 0.0)
-            yield EffectColumn(self, sensor.joint, at.reading(k, deg * DEGREE), deg)
+            deg = np.hypot(at.problem.accuracy.of("zero_deg"), base if sensor.owner in grounded else 0.0)
+            yield EffectColumn(self, sensor.owner, at.reading(k, deg * DEGREE), deg)
+
+
+class FramePlace(Effect):
+    """A frame that is elsewhere on its body."""
+
+    name, cause, unit, place = "frame-place", DESCRIPTION, "mm", "frame"
+    sentence = "The point of {joint} on its body is off by {size}"
+    unchecked = "the point of {joint} on its body"
+
+    def remedy(self) -> str:
+        return 'Measure it, or estimate it: "{joint}.x", "{joint}.y" and "{joint}.z" in parameters.'
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        mm, estimated = at.problem.accuracy.of("length_mm"), {entry.owner for entry in at.entries}
+        for frame in at.problem.model.mechanism.frames:
+            rows = at.rows_at(frame.name, "frame_position")
+            if rows and frame.name not in estimated:
+                yield EffectColumn(self, frame.name, at.vectors(rows, mm / 1e3 * at.axes[frame.name]), mm)
+
+
+class FrameAxes(Effect):
+    """A frame whose axes are turned on its body."""
+
+    name, cause, unit, place = "frame-axes", DESCRIPTION, "deg", "frame"
+    sentence = "The axes of {joint} are turned on its body by {size}"
+    unchecked = "the axes of {joint} on its body"
+
+    def remedy(self) -> str:
+        return "Define them again: they are the world's axes with every joint at zero."
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        deg = at.problem.accuracy.of("unit_deg")
+        for frame in at.problem.model.mechanism.frames:
+            rows = at.rows_at(frame.name, ORIENTATION)
+            if rows:
+                yield EffectColumn(
+                    self, frame.name, at.vectors(rows, deg * DEGREE * at.axes[frame.name]), deg
+                )
+
+
+class WorldPlace(Effect):
+    """An origin of readings at frames that is not that of the mechanism."""
+
+    name, cause, unit, place = "world-place", DESCRIPTION, "mm", ""
+    sentence = "The origin of frame_position differs from that of the mechanism by {size}"
+    unchecked = "the origin of frame_position"
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        mm, rows = at.problem.accuracy.of("length_mm"), at.rows_at(None, "frame_position")
+        if rows:
+            shift = np.broadcast_to(mm / 1e3 * np.eye(3), (len(at.predicted), 3, 3))
+            yield EffectColumn(self, "", at.vectors(rows, shift), mm)
+
+
+class WorldAxes(Effect):
+    """Axes of readings at frames that are turned against those of the mechanism, or against gravity."""
+
+    name, cause, unit, place = "world-axes", GRAVITY, "deg", ""
+    sentence = "The axes of readings at frames are turned by {size} against gravity and the mechanism"
+    unchecked = "the axes of readings at frames against gravity and the mechanism"
+
+    def columns(self, at: Rollouts) -> Iterator[EffectColumn]:
+        deg, column = at.problem.accuracy.of("base_deg"), np.zeros((*at.predicted.shape, 3))
+        for rows in at.rows_at(None, "frame_position"):
+            column += at.vectors([rows], np.swapaxes(skew(at.predicted[:, rows]), 1, 2))
+        turned = np.broadcast_to(np.eye(3), (len(column), 3, 3))
+        column += at.vectors(at.rows_at(None, ORIENTATION), turned)
+        if column.any():
+            yield EffectColumn(self, "", deg * DEGREE * column, deg)
 
 
 class RateScale(Effect):
@@ -78,9 +151,8 @@ class RateScale(Effect):
         percent = at.problem.accuracy.of("unit_gain_percent")
         for k, sensor in enumerate(at.sensors):
             if sensor.is_rate:
-                yield EffectColumn(
-                    self, sensor.joint, at.reading(k, percent / 100 * at.predicted[:, k]), percent
-                )
+                column = at.reading(k, percent / 100 * at.predicted[:, k])
+                yield EffectColumn(self, sensor.owner, column, percent)
 
 
 class RolloutClock(ClockRate):
@@ -185,6 +257,10 @@ class Push(ChosenEffect):
 
 EFFECTS: tuple[Effect, ...] = (
     ReadingZero(),
+    FramePlace(),
+    FrameAxes(),
+    WorldPlace(),
+    WorldAxes(),
     RateScale(),
     RolloutClock(),
     MechanismWarming(),
@@ -223,7 +299,7 @@ class Rollouts:
         return [self.problem.model.mechanism.entries[self.fit.names[k]] for k in self.observable]
 
     @property
-    def sensors(self) -> Sequence[Encoder | RateSensor]:
+    def sensors(self) -> Sequence[AnySensor]:
         return self.problem.model.mechanism.sensors
 
     @cached_property
@@ -268,28 +344,91 @@ class Rollouts:
         clock: float = 1.0,
     ) -> np.ndarray:
         """(N, s) predicted readings of all windows, with other controls, parameters, first states and clock."""
-        theta, parts = self.fit.theta if theta is None else theta, []
+        theta = self.fit.theta if theta is None else theta
+        return np.concatenate(
+            [self.form.read(x, theta) for x in self.simulated(controls, theta, moved, clock)]
+        )
+
+    def simulated(
+        self,
+        controls: Sequence[np.ndarray] | None,
+        theta: Vector,
+        moved: Vector | None = None,
+        clock: float = 1.0,
+    ) -> list[np.ndarray]:
+        """States of all windows of each record, with other controls, parameters, first states and clock."""
+        parts = []
         for k, (record, at, x) in enumerate(zip(self.problem.records, self.starts, self.states, strict=True)):
             u = record.u if controls is None else controls[k]
             x = x if moved is None else self.form.moved(x, np.tile(moved, (len(x), 1)))
             states = self.form.simulated(x, u[at], clock * record.steps[at], theta)[:, 1:]
-            parts.append(self.form.read(states.reshape(-1, self.form.size), theta))
-        return np.concatenate(parts)
+            parts.append(states.reshape(-1, self.form.size))
+        return parts
+
+    @cached_property
+    def rolled(self) -> list[np.ndarray]:
+        """States of all windows of each record."""
+        return self.simulated(None, self.fit.theta)
 
     @cached_property
     def predicted(self) -> np.ndarray:
-        return self.readings()
+        return np.concatenate([self.form.read(x, self.fit.theta) for x in self.rolled])
+
+    @cached_property
+    def axes(self) -> Mapping[str, np.ndarray]:
+        """Frame -> (N, 3, 3) its axes in the world in all windows."""
+        mechanism = self.problem.model.mechanism
+        unread = [frame.name for frame in mechanism.frames if not self.rows_at(frame.name, ORIENTATION)]
+        vectors = self.predicted
+        if unread:
+            more = [FrameReading(frame, ORIENTATION, axis) for frame in unread for axis in range(3)]
+            model = replace(mechanism, sensors=[*mechanism.sensors, *more]).model(self.fit.names)
+            form = compiled_linearizer(model, self.method.form).form
+            vectors = np.concatenate([form.read(x, self.fit.theta) for x in self.rolled])
+        places = {
+            frame: vectors[:, rows] for frame in self._frames for rows in self.rows_at(frame, ORIENTATION)
+        }
+        places |= {
+            frame: vectors[:, len(self.sensors) + 3 * k : len(self.sensors) + 3 * k + 3]
+            for k, frame in enumerate(unread)
+        }
+        return {frame: Rotation.from_rotvec(part).as_matrix() for frame, part in places.items()}
+
+    @property
+    def _frames(self) -> list[str]:
+        return [frame.name for frame in self.problem.model.mechanism.frames]
+
+    def rows_at(self, frame: str | None, quantity: str) -> list[np.ndarray]:
+        """Places of the components of each reading of a quantity at a frame; None: at any."""
+        found = []
+        for rows in self.problem.model.mechanism.frame_rows:
+            sensor = self.sensors[int(rows[0])]
+            if (
+                isinstance(sensor, FrameReading)
+                and sensor.quantity == quantity
+                and frame in (None, sensor.frame)
+            ):
+                found.append(rows)
+        return found
+
+    def vectors(self, rows: Sequence[np.ndarray], changes: np.ndarray) -> np.ndarray:
+        """(N, s, k) changes (N, 3, k) of readings with these places."""
+        column = np.zeros((*self.predicted.shape, changes.shape[2]))
+        for at in rows:
+            column[:, at] += changes
+        return column
 
     @cached_property
     def measured(self) -> np.ndarray:
         """(N, s) measured less predicted readings; NaN where nothing was measured."""
         z = [record.z[at + 1] for record, at in zip(self.problem.records, self.starts, strict=True)]
         flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in z])
-        return np.asarray(full_turns_off(flat - self.predicted, self.problem.model.angular))
+        return self.problem.model.differences(flat, self.predicted)
 
     def change(self, step: float = 1.0, **about: Any) -> np.ndarray:
         """(N, s, 1) change of the readings by a change of what they follow from, over its size."""
-        return np.asarray((self.readings(**about) - self.predicted) / step)[:, :, None]
+        changed = self.problem.model.differences(self.readings(**about), self.predicted, full_turns=True)
+        return (changed / step)[:, :, None]
 
     def commanded(self, k: int, change: Callable[[np.ndarray], np.ndarray], step: float = 1.0) -> np.ndarray:
         """(N, s, 1) by a change of the commands (T,) of one motor, over its size."""

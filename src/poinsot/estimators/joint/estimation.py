@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ...arrays import Brief, Vector
 from ...estimate import (
@@ -33,17 +35,29 @@ from ...estimate.motions import path_of
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model, State
 from ...models.maximal.values import friction_effort
+from ...quantities import QUATERNION
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
-from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
+from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, vector_readings
 from .smoothing import JointSmoothing, RecordEquations, at_held_out
 from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
 """Points of a friction curve."""
+
+
+class ReadingColumn(NamedTuple):
+    """A column of measured and predicted readings (N,) of a sensor, as a channel has it, with its noise."""
+
+    sensor: str
+    channel: str
+    unit: str
+    noise: float
+    measured: Vector
+    predicted: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,34 +146,63 @@ class Summary:
                 ("velocity", "/s", path.rates, n),
             )
         )
-        noise = self.method.noise_of(self.model)
-        fits = tuple(
-            SensorFit(
-                label,
-                (channel,),
-                (unit,),
-                path.measured[:, k : k + 1],
-                path.expected[:, k : k + 1],
-                (channel,),
-                -path.observation_errors[:, k : k + 1] / noise[k],
-            )
-            for k, (label, channel, unit) in enumerate(self.sensors())
-        )
         return EstimatedMotion(
             path.name,
             path_of(path.name, path.times, columns),
-            fits,
+            tuple(self.sensor_fits(path)),
             disturbance=self.disturbance(path),
         )
 
-    def sensors(self) -> list[tuple[str, str, str]]:
-        """(label, channel, unit) of each."""
-        mechanism = self.model.mechanism
-        units = dict(mechanism.coordinates)
-        return [
-            (sensor.label, sensor.channel, sensor.unit_of(units[sensor.joint]))
-            for sensor in mechanism.sensors
-        ]
+    def sensor_fits(self, path: RecordFit) -> Iterator[SensorFit]:
+        """Readings of each sensor, those at a frame together, along a motion."""
+        normalized = -path.observation_errors / self.method.noise_of(self.model)
+        columns = self.columns(path.expected, path.observation_errors, full_turns=True)
+        for label, at in self.model.mechanism.readings:
+            mine = [column for column in columns if column.sensor == label]
+            components = [self.model.mechanism.sensors[k].channel for k in at.tolist()]
+            yield SensorFit(
+                label,
+                tuple(column.channel for column in mine),
+                tuple(column.unit for column in mine),
+                np.column_stack([column.measured for column in mine]),
+                np.column_stack([column.predicted for column in mine]),
+                tuple(components),
+                normalized[:, at],
+            )
+
+    def columns(
+        self, expected: np.ndarray, errors: np.ndarray, full_turns: bool = False
+    ) -> list[ReadingColumn]:
+        """Readings as channels have them, from predicted readings (N, s) and their errors; orientations as quaternions.
+
+        Angles with or without the full turns of the readings: errors relative to hundreds of radians are meaningless.
+        """
+        mechanism, noise, columns = self.model.mechanism, self.method.noise_of(self.model), []
+        z = expected - errors
+        wraps = self.model.angular & (not full_turns)
+        turns = np.where(wraps, 2 * np.pi * np.round(z / (2 * np.pi)), 0.0)
+        for label, at in self.model.mechanism.readings:
+            first = mechanism.sensors[int(at[0])]
+            if not first.is_orientation:
+                for k in at.tolist():
+                    pair = z[:, k] - turns[:, k], expected[:, k] - np.nan_to_num(turns[:, k])
+                    channel, unit = mechanism.sensors[k].channel, mechanism.sensor_units[k]
+                    columns.append(ReadingColumn(label, channel, unit, float(noise[k]), *pair))
+                continue
+            predicted = vector_readings(self.model, expected, at)
+            measured, known = np.full_like(predicted, np.nan), np.isfinite(errors[:, at]).all(axis=1)
+            known &= np.isfinite(predicted).all(axis=1)
+            if known.any():
+                away, to = Rotation.from_rotvec(-errors[known][:, at]), Rotation.from_quat(predicted[known])
+                measured[known] = (away * to).as_quat()
+                # e and -e are the same orientation
+                opposite = np.sum(np.nan_to_num(measured) * predicted, axis=1) < 0
+                measured[opposite] *= -1
+            for k, end in enumerate(QUATERNION):
+                # of a rotation by a small vector a quaternion has half
+                level, channel = float(noise[at].mean()) / 2, f"{first.quantity}.{first.owner}.{end}"
+                columns.append(ReadingColumn(label, channel, "1", level, measured[:, k], predicted[:, k]))
+        return columns
 
     def disturbance(self, path: RecordFit) -> dict[str, float]:
         """Rms of the residuals of steps by coordinate, in standard deviations of the weight; of the reduced form."""
@@ -174,7 +217,7 @@ class Summary:
 
     def smoothed(self, paths: Sequence[RecordFit]) -> Fit:
         """Measured readings, and those of the smoothed motion; one column per sensor."""
-        parts = [(path.times, path.measured, path.expected) for path in paths]
+        parts = [(path.times, path.expected, path.observation_errors) for path in paths]
         return self._fit(parts, paths[0].name if len(paths) == 1 else "")
 
     def predictions(
@@ -182,12 +225,12 @@ class Summary:
     ) -> Fit:
         """Measured readings, and those predicted over windows from states estimated without them."""
         predictions = predicted(self.method, self.model, records, self.fit.theta, paths)
-        s = len(self.sensors())
+        s = len(self.model.mechanism.sensors)
         parts = [
             (
                 prediction.record.times[prediction.places.ravel()],
-                (prediction.expected - prediction.errors).reshape(-1, s),
                 prediction.expected.reshape(-1, s),
+                prediction.errors.reshape(-1, s),
             )
             for prediction in predictions
         ]
@@ -196,20 +239,18 @@ class Summary:
         return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
 
     def _fit(self, parts: Sequence[tuple[Vector, np.ndarray, np.ndarray]], name: str) -> Fit:
-        """Fit from the times, measured readings and predicted readings (N, s) of each record."""
-        sensors = self.sensors()
-        times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
-        # both without full turns of the readings: errors relative to hundreds of radians are meaningless
-        turns = z - full_turns_off(z, self.model.angular)
+        """Fit from the times, predicted readings and their errors (N, s) of each record."""
+        times, expected, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
+        columns = self.columns(expected, errors)
         return fit_of(
             times,
-            tuple(channel for _, channel, _ in sensors),
-            tuple(unit for _, _, unit in sensors),
-            z - turns,
-            read - np.nan_to_num(turns),
+            tuple(column.channel for column in columns),
+            tuple(column.unit for column in columns),
+            np.column_stack([column.measured for column in columns]),
+            np.column_stack([column.predicted for column in columns]),
             counts=[len(part[0]) for part in parts],
             recording=name,
-            noise=self.method.noise_of(self.model),
+            noise=np.array([column.noise for column in columns]),
         )
 
     def validated(self) -> list[Fit]:

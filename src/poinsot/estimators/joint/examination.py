@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ...arrays import Vector
 from ...diagnosis import Cause, examined
@@ -25,11 +26,11 @@ from ...diagnosis.prediction import BlockPrediction
 from ...estimate import Diagnosis, Estimate, Finding, Severity, Status, Unchecked
 from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
-from ...models.maximal import Encoder, RateSensor
+from ...models.maximal.mechanism import AnySensor
 from ...recording import Recording
 from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
-from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
+from .problem import JointFit, JointSmoothingProblem, Record, vector_readings
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
 
 NOTE, WARNING, ERROR = Severity
@@ -139,14 +140,18 @@ class JointExamination:
         model, noise = self.problem.model, self.method.noise_of(self.problem.model)
         for record in (*self.problem.records, *self.problem.held_out):
             positions = {}
-            for k, sensor in enumerate(model.mechanism.sensors):
-                z, read = record.z[:, k].copy(), np.isfinite(record.z[:, k])
-                # whole turns are no jumps; readings over more than a turn do not wrap
-                if model.angular[k] and read.any() and np.ptp(z[read]) <= 2 * np.pi:
-                    z[read] = np.unwrap(z[read])
-                if not sensor.is_rate and read.all():
-                    positions[sensor.channel] = z
-                yield from _outliers(record, sensor, z, float(noise[k]))
+            for label, at in model.mechanism.readings:
+                sensor = model.mechanism.sensors[int(at[0])]
+                # a quaternion has half of the noise of its angle
+                level = float(noise[at].mean()) / (2 if sensor.is_orientation else 1)
+                for i, z in enumerate(vector_readings(model, record.z, at).T.copy()):
+                    read = np.isfinite(z)
+                    # whole turns are no jumps; readings over more than a turn do not wrap
+                    if model.angular[at[0]] and read.any() and np.ptp(z[read]) <= 2 * np.pi:
+                        z[read] = np.unwrap(z[read])
+                    if not sensor.is_rate and read.all():
+                        positions[f"{sensor.channel}.{i}" if len(at) > 1 else sensor.channel] = z
+                    yield from _outliers(record, sensor, label, z, level)
             # with a clock whose steps differ, gaps show in it and are none
             if positions and np.ptp(record.steps) <= 1e-3 * np.median(record.steps):
                 recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
@@ -228,14 +233,14 @@ class JointExamination:
         squares = []
         for prediction in predicted(method, self.problem.model, records, fit.theta, fit.paths):
             z, s = prediction.record.z, prediction.record.z.shape[1]
-            still = full_turns_off(
-                (z[prediction.places[:, :1] - 1] - z[prediction.places]).reshape(-1, s),
-                self.problem.model.angular,
-            )
+            begin = np.broadcast_to(z[prediction.places[:, :1] - 1], prediction.errors.shape)
+            still = self.problem.model.differences(begin, z[prediction.places]).reshape(-1, s)
             squares.append(
                 [np.nansum(part.reshape(-1, s) ** 2, axis=0) for part in (prediction.errors, still)]
             )
-        error, rest = np.sum(squares, axis=0)
+        # of a vector all components together: one of them may not move
+        readings = [at for _, at in self.problem.model.mechanism.readings]
+        error, rest = (np.array([part[at].sum() for at in readings]) for part in np.sum(squares, axis=0))
         # a reading may never change
         return float(np.sqrt(np.mean(error[rest > 0] / rest[rest > 0])))
 
@@ -286,21 +291,21 @@ class JointExamination:
         noise = self.method.noise_of(self.problem.model)
         errors = np.concatenate([path.observation_errors for path in fit.paths]) / noise
         freedom = fit.sensitivity.freedom[fit.paths[0].step_errors.shape[1] :]
-        for k, sensor in enumerate(mechanism.sensors):
-            size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom[k]))
+        for label, at in mechanism.readings:
+            size = float(np.sqrt(np.nansum(errors[:, at] ** 2) / freedom[at].sum()))
             # with few degrees of freedom the states have absorbed the noise
-            enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
+            enough = freedom[at].sum() > max(0.1 * np.isfinite(errors[:, at]).sum(), 10)
             if enough and not 1 / NOISE < size < NOISE:
-                read = [e[np.isfinite(e)] for e in (path.observation_errors[:, k] for path in fit.paths)]
+                read = [e[np.isfinite(e)] for path in fit.paths for e in path.observation_errors[:, at].T]
                 like = sum(e[1:] @ e[:-1] for e in read) / sum(e @ e for e in read)
-                message = (
-                    f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}"
-                )
-                remedy = f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if it has no other defect.'
+                level, channel = float(noise[at].mean()), mechanism.sensors[int(at[0])].channel
+                channel = channel if len(at) == 1 else channel.rpartition(".")[0]
+                message = f"Residuals of {label} are {size:.2g} times its stated noise of {level:.3g}"
+                remedy = f'Write noise = {{ "{channel}" = {level * size:.2g} }} if it has no other defect.'
                 if size > NOISE and like > WHITE:
                     message += f", and successive ones are alike (correlation {like:.2g}), which noise is not"
                     remedy = "Extend the model, or mend the sensor or the clock; more noise would hide what is wrong."
-                yield SENSOR_NOISE.finding(WARNING, f"{message}.", remedy, sensor.label)
+                yield SENSOR_NOISE.finding(WARNING, f"{message}.", remedy, label)
         angular = [unit == "rad" for _, unit in mechanism.coordinates]
         for path, record in zip(fit.paths, self.problem.records, strict=True):
             longest = float(record.steps.max())
@@ -378,21 +383,25 @@ class JointExamination:
     def changes(self) -> Iterator[tuple[str, str, str, str, str, Callable[[np.ndarray], np.ndarray]]]:
         """Cause, where, what, remedy; `z` or `u`, and what is right in place of it."""
         mechanism, angular = self.problem.model.mechanism, self.problem.model.angular
-        inputs, sensors = list(mechanism.inputs), [sensor.channel for sensor in mechanism.sensors]
+        inputs = list(mechanism.inputs)
+        of_joints = [k for label, at in mechanism.readings if len(at) == 1 for k in at.tolist()]
+        yield from self.changes_at_frames()
         for unit, factor in (("deg", np.pi / 180), ("rad", 180 / np.pi)):
             what, remedy = f"Angles seem to be in {unit}", f'Write unit = "{unit}" for the positions.'
-            factors = np.where(angular, factor, 1.0)
-            yield "angle-unit", "", what, remedy, "z", partial(np.multiply, factors)
+            if angular.any():
+                factors = np.where(angular, factor, 1.0)
+                yield "angle-unit", "", what, remedy, "z", partial(np.multiply, factors)
         for factor in (1e-3, 1e3) if inputs else ():
             what = f"Commands seem to be {1 / factor:g} times too large"
             yield "torque-scale", "", what, "Correct their unit.", "u", partial(np.multiply, factor)
-        for part, names in (("z", sensors), ("u", inputs)):
+        channels = [sensor.channel for sensor in mechanism.sensors]
+        for part, names, own in (("z", channels, of_joints), ("u", inputs, list(range(len(inputs))))):
             places = np.arange(len(names))
-            for k, name in enumerate(names):
+            for k, name in ((k, names[k]) for k in own):
                 what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
                 remedy = "Write scale = -1 beside its column, or reverse the joint's axis."
                 yield "sign", name, what, remedy, part, partial(np.multiply, np.where(places == k, -1.0, 1.0))
-            for a, b in combinations(places.tolist(), 2):
+            for a, b in combinations(own, 2):
                 order = np.where(places == a, b, np.where(places == b, a, places))
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
                 take = partial(np.take, indices=order, axis=1)
@@ -404,8 +413,73 @@ class JointExamination:
                 remedy = CommandLimit().remedy()
                 yield "saturation", name, what, remedy, "u", partial(np.clip, a_min=-most, a_max=most)
 
+    def changes_at_frames(
+        self,
+    ) -> Iterator[tuple[str, str, str, str, str, Callable[[np.ndarray], np.ndarray]]]:
+        """The same of readings at frames: their units, axes and orders."""
+        mechanism = self.problem.model.mechanism
+        at_frames = [
+            (label, at, mechanism.sensors[int(at[0])]) for label, at in mechanism.readings if len(at) > 1
+        ]
+        lengths = np.concatenate([at for _, at, sensor in at_frames if not sensor.is_orientation] or [[]])
+        for unit, factor in (("mm", 1e-3), ("m", 1e3)) if len(lengths) else ():
+            factors = np.ones(len(mechanism.sensors))
+            factors[lengths.astype(int)] = factor
+            what, remedy = f"Lengths at frames seem to be in {unit}", f'Write unit = "{unit}" for them.'
+            yield "length-unit", "", what, remedy, "z", partial(np.multiply, factors)
+        for label, at, sensor in at_frames:
+            if sensor.is_orientation:
+                what = f"{label} seems to be the inverse"
+                remedy = "Write x, y, z of the quaternion with scale = -1: it turns vectors of the frame to the world."
+                yield "orientation", sensor.owner, what, remedy, "z", partial(changed, at, np.negative)
+                for order, shift in (("wxyz", -1), ("xyzw", 1)):
+                    what = f"The quaternion of {label} seems to have another order"
+                    remedy = f'Write order = "{order}", or exchange its columns.'
+                    yield (
+                        "orientation",
+                        sensor.owner,
+                        what,
+                        remedy,
+                        "z",
+                        partial(changed, at, partial(rolled, shift)),
+                    )
+                continue
+            for k in range(3):
+                what = f"The sign of {'xyz'[k]} of {label} seems to be wrong"
+                signs = np.where(np.arange(3) == k, -1.0, 1.0)
+                change = partial(changed, at, partial(np.multiply, signs))
+                yield "sign", sensor.owner, what, "Reverse this axis of the readings.", "z", change
+            for a, b in combinations(range(3), 2):
+                order = np.where(np.arange(3) == a, b, np.where(np.arange(3) == b, a, np.arange(3)))
+                what = f"{'xyz'[a]} and {'xyz'[b]} of {label} seem to be exchanged"
+                change = partial(changed, at, partial(np.take, indices=order, axis=1))
+                yield "swapped-channels", sensor.owner, what, "Exchange their columns.", "z", change
+        for (label, at, sensor), (other, to, second) in combinations(at_frames, 2):
+            if sensor.channel.partition(".")[0] == second.channel.partition(".")[0]:
+                order = np.arange(len(mechanism.sensors))
+                order[at], order[to] = to, at
+                what = f"{label} and {other} seem to be exchanged"
+                take = partial(np.take, indices=order, axis=1)
+                yield "swapped-channels", sensor.owner, what, "Exchange their columns.", "z", take
 
-def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
+
+def changed(at: np.ndarray, change: Callable[[np.ndarray], np.ndarray], z: np.ndarray) -> np.ndarray:
+    """Readings (N, s), of which `change` was applied to the (N, 3) at these places."""
+    z = z.copy()
+    z[:, at] = change(z[:, at])
+    return z
+
+
+def rolled(shift: int, vectors: np.ndarray) -> np.ndarray:
+    """Rotation vectors (N, 3) whose quaternions have their components in another order; NaN remains NaN."""
+    known, found = np.isfinite(vectors).all(axis=1), np.full_like(vectors, np.nan)
+    if known.any():
+        e = Rotation.from_rotvec(vectors[known]).as_quat()
+        found[known] = Rotation.from_quat(np.roll(e, shift, axis=1)).as_rotvec()
+    return found
+
+
+def _outliers(record: Record, sensor: AnySensor, label: str, z: Vector, noise: float) -> Iterator[Finding]:
     """Readings that are far from their neighbours, by their part of the expected squared error of all."""
     wrong = outlying(z)
     if count := int(np.count_nonzero(wrong)):
@@ -414,10 +488,10 @@ def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: fl
         cause = Outliers.causes[0] if sensor.is_rate else PositionJumps.causes[1]
         yield cause.finding(
             ERROR if share > 1 else NOTE,
-            f"{count} reading{'s' * (count > 1)} of {sensor.label} in {record.name}, the first at "
+            f"{count} reading{'s' * (count > 1)} of {label} in {record.name}, the first at "
             f"{first:.4g} s, {'are' if count > 1 else 'is'} far from the neighbours: their squared error is "
             f"{100 * share:.2g} % of what is expected of all.",
             "Mark them invalid: invalid = ... in the recording.",
-            sensor.joint,
+            sensor.owner,
             evidence=2e5,
         )

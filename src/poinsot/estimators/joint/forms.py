@@ -25,6 +25,7 @@ from ...exceptions import InvalidMethod, InvalidModel
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
+from ...models.maximal.reduced import configurations, moved, rotation_vectors
 
 NEWTON_STEPS = 6
 """Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
@@ -157,7 +158,7 @@ class Form(ABC):
 
 
 class ReducedForm(Form):
-    """Joint coordinates and their rates, (y, y')."""
+    """Joint coordinates and their rates, (y, y'), with quaternions of balls in place of their rotation vectors."""
 
     def __init__(self, model: Model):
         super().__init__(model)
@@ -168,39 +169,46 @@ class ReducedForm(Form):
             model.needs_a_tree("the reduced form")
         except InvalidModel as error:
             raise InvalidMethod(f"{error}; write form = 'implicit'") from None
-        self.n = int(structure.free.sum())
-        self.size = self.degrees = self.rows = 2 * self.n
+        self.structure, self.n = structure, int(structure.free.sum())
+        self.m = self.n + int(structure.is_ball.sum())  # numbers of a configuration
+        self.size, self.degrees, self.rows = self.m + self.n, 2 * self.n, 2 * self.n
 
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
-        return np.concatenate([y, rate], axis=1)
+        return np.concatenate([configurations(self.structure, y), rate], axis=1)
 
     def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
-        return x[:, : self.n], x[:, self.n :], None
+        return rotation_vectors(self.structure, x[:, : self.m]), x[:, self.m :], None
 
     def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
-        return jnp.asarray(x + d)
+        if self.m == self.n:
+            return jnp.asarray(x + d)
+        q = moved(self.structure, x[: self.m], d[: self.n])
+        return jnp.concatenate([q, x[self.m :] + d[self.n :]])
 
     def step_errors(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "rows"]:
-        n = self.n
-        return jnp.ravel(self.model.reduced_errors((x[:n], x[n:]), (y[:n], y[n:]), u, theta, h))
+        m = self.m
+        return jnp.ravel(self.model.reduced_errors((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h))
 
     def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
-        def newton(_: Any, y: Array) -> Array:
-            e, slope = errors(y), jax.jacfwd(errors)(y)
-            return y - jnp.linalg.solve(slope, e)
+        zero = jnp.zeros(self.degrees)
 
-        def errors(y: Array) -> Array:
-            return self.step_errors(x, y, u, theta, h)
+        def newton(_: Any, y: Array) -> Array:
+            def errors(d: Array) -> tuple[Array, Array]:
+                e = self.step_errors(x, self.plus(y, d), u, theta, h)
+                return e, e
+
+            slope, e = jax.jacfwd(errors, has_aux=True)(zero)
+            return self.plus(y, -jnp.linalg.solve(slope, e))
 
         x = jnp.asarray(x)
-        begin = x + jnp.concatenate([h * x[self.n :], jnp.zeros(self.n)])
+        begin = self.plus(x, jnp.concatenate([h * x[self.m :], jnp.zeros(self.n)]))
         return jax.lax.fori_loop(0, NEWTON_STEPS, newton, begin)
 
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
-        return self.model.joint_inertia(jnp.asarray(x)[: self.n], theta)
+        return self.model.joint_inertia(jnp.asarray(x)[: self.m], theta)
 
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
-        return self.model.observe_coordinates(x[: self.n], x[self.n :], theta)
+        return self.model.observe_coordinates(x[: self.m], x[self.m :], theta)
 
 
 class ExplicitForm(Form):

@@ -144,7 +144,7 @@ class Linearizer:
             def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
                 start, end = form.plus(x, d), form.plus(y, d_next)
                 # the difference first, then without full turns: in [-pi, pi] for any turn of the state
-                away = form.model.nearest_turn(form.readings(start, theta) - z)
+                away = form.model.reading_errors(form.readings(start, theta), z)
                 step = form.step_errors(start, end, u, theta, h)
                 if reference is not None:
                     step = form.by_inertia(step, start, theta, reference)

@@ -12,10 +12,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.spatial.transform import Rotation
 
 from ...arrays import Float, Int, Vector
 from ...models.maximal import Model
-from .problem import JointSmoothingProblem, Record, RecordFit, first_guess, full_turns_off
+from .problem import (
+    JointSmoothingProblem,
+    Record,
+    RecordFit,
+    first_guess,
+    smoothed,
+    vector_readings,
+)
 from .smoothing import JointSmoothing, compiled_linearizer
 
 SHORTEST = 8
@@ -45,8 +53,15 @@ def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[i
     """Steps of a window of each record, see the head of the file."""
     horizons = []
     for record in records:
-        y, rate = first_guess(model, record, theta)
-        fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
+        y, rate = (np.std(part, axis=0) for part in first_guess(model, record, theta))
+        fastest = float((rate / np.maximum(y, 1e-12)).max(initial=0.0))
+        for at in model.mechanism.frame_rows:
+            # all components together: one of them may turn twice as fast
+            columns = vector_readings(model, record.z, at).T
+            read = np.array([smoothed(record.times, column) for column in columns])
+            rates = np.diff(read, axis=1) / record.steps
+            size = max(float(np.linalg.norm(read.std(axis=1))), 1e-12)
+            fastest = max(fastest, float(np.linalg.norm(rates.std(axis=1))) / size)
         period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
         horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
     return horizons
@@ -85,7 +100,7 @@ def predicted(
         states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
         expected = form.read(states.reshape(-1, form.size), theta)
         measured = record.z[at + 1].reshape(expected.shape)
-        error = full_turns_off(expected - measured, model.angular)
+        error = model.differences(expected, measured)
         # Inf where a simulation diverged, NaN only where nothing was measured
         error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
         shape = (*at.shape, -1)
@@ -125,8 +140,15 @@ def window_errors(
     Angles spread by half a turn at most.
     """
     z = np.concatenate([record.z for record in records])
-    spread = np.sqrt(_mean((z - _mean(z, axis=0)) ** 2, axis=0))
+    middle = _mean(z, axis=0)
+    for at in model.orientations:
+        known = z[np.isfinite(z[:, at]).all(axis=1)][:, at]
+        middle[at] = Rotation.from_rotvec(known).mean().as_rotvec() if len(known) else np.nan
+    spread = np.sqrt(_mean(model.differences(z, middle, full_turns=True) ** 2, axis=0))
     spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
+    for at in model.mechanism.frame_rows:
+        # of a vector all components together: one of them may not move
+        spread[at] = np.sqrt(np.mean(spread[at] ** 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = [_mean(_mean((error / spread) ** 2, axis=-2), axis=-1) for error in errors]
         return np.asarray(0.5 * np.log(np.concatenate(squares, axis=-1)))

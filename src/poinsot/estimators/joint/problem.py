@@ -13,13 +13,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ...accuracy import CAREFUL, Accuracy
-from ...arrays import Bool, Brief, Float, Matrix, Vector, interpolated
+from ...arrays import Brief, Float, Matrix, Vector, interpolated
 from ...estimate import Extra, Status
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing
-from ...models.maximal import Encoder, Mechanism, Model, RateSensor, State
+from ...models.maximal import FRAME_READINGS, Encoder, FrameReading, Mechanism, Model, RateSensor, State
+from ...models.maximal.mechanism import AnySensor
 from ...parameters import Normal
+from ...quantities import FRAME_QUANTITIES, QUATERNION
 from ...recording import EFFORTS, Recording
 from ...signals.low_pass import LowPass
 from ...solve.dense import step_in_box
@@ -85,7 +88,9 @@ class Record(Brief):
     ) -> Record:
         """The readings of a mechanism's sensors, NaN where there are none, and the commands of its motors.
 
-        Sensors read the channels `position.<joint>` and `velocity.<joint>`. Commands are torques, currents or voltages;
+        Sensors read the channels `position.<joint>` and `velocity.<joint>`, and those of `FRAME_READINGS` at frames, as
+        `frame_position.<frame>.x`; an orientation is a quaternion, `orientation.<frame>.x`, `.y`, `.z` and `.w`, that
+        turns vectors of the frame to the world. Commands are torques, currents or voltages;
         an invalid one keeps the value before it.
 
         Args:
@@ -99,7 +104,7 @@ class Record(Brief):
         z, u = np.full((len(times), len(mechanism.sensors)), np.nan), []
         for k, sensor in enumerate(mechanism.sensors):
             if sensor.recording in (None, read_as or name) and sensor.channel in recording.channels:
-                z[:, k] = recording.readings(sensor.channel)
+                z[:, k] = _readings(recording, sensor)
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
             channel = next((candidate for candidate in channels if candidate in recording.channels), None)
@@ -158,16 +163,49 @@ class Record(Brief):
         return self.samples((self.times >= start) & (self.times <= end))
 
 
+def _readings(recording: Recording, sensor: AnySensor) -> Vector:
+    """(T,) readings of a sensor, NaN where there is none."""
+    if not isinstance(sensor, FrameReading) or not sensor.is_orientation:
+        return recording.readings(sensor.channel)
+    channels = [f"{sensor.quantity}.{sensor.frame}.{end}" for end in QUATERNION]
+    e = np.column_stack([recording.readings(channel) for channel in channels])
+    vectors, length = np.full((len(e), 3), np.nan), np.linalg.norm(e, axis=1)
+    known = np.isfinite(length) & (length > 0)
+    if known.any():
+        vectors[known] = Rotation.from_quat(e[known]).as_rotvec()
+    return vectors[:, sensor.axis]
+
+
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
-    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has, and
-    with gains of its motors in units of the commands that were recorded.
+    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has, with
+    sensors for the readings at frames, and with gains of its motors in units of the commands that were recorded.
     """
-    recordings, sensors = tuple(recordings), []
+    recordings = tuple(recordings)
+    sensors: list[AnySensor] = []
     for quantity, kind in (("position", Encoder), ("velocity", RateSensor)):
         read = {joint for recording in recordings for joint in recording.joints(quantity)}
         sensors += [kind(joint) for joint in mechanism.readable_joints if joint in read]
+    frames = [frame.name for frame in mechanism.frames]
+    read_at = {
+        (quantity, name.removeprefix(f"{quantity}.").rpartition(".")[0])
+        for recording in recordings
+        for name in recording.channels
+        if (quantity := name.partition(".")[0]) in FRAME_QUANTITIES
+    }
+    for quantity, frame in sorted(read_at):
+        check_known(frame, frames, f"{quantity} names the frame", "[[mechanism.frames]] has", InvalidSignals)
+        check_known(quantity, FRAME_READINGS, "a mechanism reads no", "at frames it reads", InvalidSignals)
+    sensors += [
+        FrameReading(frame, quantity, axis)
+        for frame in frames
+        for quantity in FRAME_READINGS
+        if (quantity, frame) in read_at
+        for axis in range(3)
+    ]
     if not sensors:
-        raise InvalidSignals("no recording has a position or velocity of a joint; name their columns")
+        raise InvalidSignals(
+            "no recording has a position or velocity of a joint, or of a frame; name their columns"
+        )
     units = {name: unit for recording in recordings for name, unit in recording.units.items()}
     joints = []
     for joint in mechanism.joints:
@@ -181,7 +219,7 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
 def first_guess(
     model: Model, record: Record, theta: Vector
 ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"]]:
-    """(N, n) coordinates and (N, n) rates from smoothed readings."""
+    """(N, n) coordinates and (N, n) rates from smoothed readings of joints; `tracking` has those at frames."""
     mechanism = model.mechanism
     if record.z.shape[1] != len(mechanism.sensors) or record.u.shape[1] != len(mechanism.inputs):
         raise InvalidSignals(
@@ -192,7 +230,7 @@ def first_guess(
     names = [name for name, _ in mechanism.coordinates]
     y, rate = np.zeros((len(record.times), len(names))), np.full((len(record.times), len(names)), np.nan)
     for column, sensor in enumerate(mechanism.sensors):
-        if np.isnan(record.z[:, column]).all():
+        if isinstance(sensor, FrameReading) or np.isnan(record.z[:, column]).all():
             continue
         read = record.z[:, column] - known.get(f"{sensor.label}.zero", sensor.zero)
         values = smoothed(record.times, read, bool(model.angular[column]))
@@ -203,11 +241,16 @@ def first_guess(
     return y, rate
 
 
-def full_turns_off(
-    error: Float[np.ndarray, "N s"], angular: Bool[np.ndarray, "s"]
-) -> Float[np.ndarray, "N s"]:
-    """Residuals of readings; residuals of angles without full turns, in [-pi, pi]."""
-    return error - np.where(angular, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
+def vector_readings(model: Model, z: Float[np.ndarray, "N s"], at: np.ndarray) -> Float[np.ndarray, "N k"]:
+    """A reading at a frame, without jumps: its components, or a quaternion whose sign is that of the one before."""
+    if not model.mechanism.sensors[at[0]].is_orientation:
+        return z[:, at]
+    e, known = np.full((len(z), 4), np.nan), np.isfinite(z[:, at]).all(axis=1)
+    if known.any():
+        read = Rotation.from_rotvec(z[known][:, at]).as_quat()
+        same = np.sum(read[1:] * read[:-1], axis=1) >= 0
+        e[known] = read * np.cumprod(np.append(1.0, np.where(same, 1.0, -1.0)))[:, None]
+    return e
 
 
 def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
@@ -226,8 +269,13 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
 def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Sequence[str]) -> Mechanism:
     """The mechanism with one sensor per recording in place of each sensor whose zero is named."""
     zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
+    of_joints = [
+        zero
+        for zero, sensor in zip(zeros, mechanism.sensors, strict=True)
+        if not isinstance(sensor, FrameReading)
+    ]
     for name in names:
-        check_known(name, zeros, "per_recording names", "it may name", InvalidSignals)
+        check_known(name, of_joints, "per_recording names", "it may name", InvalidSignals)
     sensors, numbers = [], dict(mechanism.numbers)
     for sensor, zero in zip(mechanism.sensors, zeros, strict=True):
         if zero not in names:
@@ -266,11 +314,6 @@ class RecordFit:
     step_errors: Float[np.ndarray, "steps m"]
     std: Float[np.ndarray, "N d"] | None = None
     cost: float = float("nan")
-
-    @property
-    def measured(self) -> Float[np.ndarray, "N s"]:
-        """Readings, angles in the turn of the predicted ones; NaN where nothing was measured."""
-        return self.expected - self.observation_errors
 
     @classmethod
     def at(cls, record: Record, coordinates: Matrix, rates: Matrix, states: State | None) -> RecordFit:
@@ -498,10 +541,10 @@ class JointSmoothingProblem(Brief):
         accuracy: Accuracy = CAREFUL,
         **known: Any,
     ) -> JointSmoothingProblem:
-        """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
+        """From recordings with channels `position.<joint>`, `velocity.<joint>`, those at frames, and commands.
 
         Args:
-            mechanism: mechanism; without sensors it gets an encoder or a rate sensor for each such channel.
+            mechanism: mechanism; without sensors it gets one for each such channel.
             recordings: recordings to estimate from, optionally by name. held_out: recordings only for validation.
             parameters: names of the parameters that are estimated.
             step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.

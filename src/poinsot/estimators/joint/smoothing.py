@@ -35,6 +35,7 @@ from .problem import (
     first_guess,
 )
 from .sensitivity import sensitivity, state_variances
+from .tracking import tracker
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
@@ -143,10 +144,18 @@ class RecordEquations:
         """The initial guess."""
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
-            begun = (first_guess(problem.model, record, theta) for record in problem.records)
-            return JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
+            return JointIterate(
+                self, [form.pack(*self.motion(record), theta) for record in problem.records], theta
+            )
         x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
         return JointIterate(self, x, theta)
+
+    def motion(self, record: Record) -> tuple[np.ndarray, np.ndarray]:
+        """(N, n) coordinates and (N, n) rates from readings only."""
+        model, theta = self.problem.model, self.parameters.theta
+        if model.mechanism.frame_rows:
+            return tracker(model).smoothed(record, theta, self.noise)
+        return first_guess(model, record, theta)
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""

@@ -3,6 +3,7 @@
 joints, bodies            user input: joints with friction, motors and sensors, bodies, contacts
 mechanism                 all of these, with names and units for every number, or from a robot description;
                           its discrete dynamics
+frames                    points of bodies, and what markers, orientations and gyroscopes read at them
 values                    the numbers of a mechanism, its constants, and its friction
 impulses                  constraints and equations of motion, term by term, and a step forward (SPOOK)
 reduced                   joint coordinates to states and back; the balance of forces for stiff constraints
@@ -14,12 +15,14 @@ quaternions, precision    rotations in JAX; double precision for single calls, a
 from .precision import double_precision as double_precision  # isort: skip
 from .precision import keep_compiled as keep_compiled  # isort: skip
 from .bodies import PlaneContact as PlaneContact, RigidBody as RigidBody, State as State
+from .frames import FRAME_READINGS as FRAME_READINGS, BodyFrame as BodyFrame, FrameReading as FrameReading
 from .joints import (
     JOINT_KINDS as JOINT_KINDS,
     Ball as Ball,
     Coulomb as Coulomb,
     Encoder as Encoder,
     Fixed as Fixed,
+    Free as Free,
     Hinge as Hinge,
     LoadDependent as LoadDependent,
     Motor as Motor,

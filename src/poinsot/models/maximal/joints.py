@@ -9,6 +9,7 @@ joint is a division of these into *held* and *free*:
     Hinge      held held held      held held FREE        its axis is z of the frames
     Slider     held held FREE      held held held
     Ball       held held held      FREE FREE FREE
+    Free       FREE FREE FREE      FREE FREE FREE
 
 Held directions are holonomic constraints with a compliance (one for translations, one for rotations) and a relaxation
 time. Free directions have the efforts along the motion: viscous drag, dry friction, a motor, a constant offset.
@@ -383,8 +384,24 @@ class Ball(_Moving):
     held: ClassVar[tuple[bool, ...]] = (HELD, HELD, HELD, FREE, FREE, FREE)
 
 
-AnyJoint = Fixed | Hinge | Slider | Ball
-JOINT_KINDS: Mapping[str, type[AnyJoint]] = {"fixed": Fixed, "hinge": Hinge, "slider": Slider, "ball": Ball}
+@dataclass(frozen=True)
+class Free(Joint):
+    """Holds nothing: a body that flies, or floats, has its coordinates by it."""
+
+    held: ClassVar[tuple[bool, ...]] = 6 * (FREE,)
+
+    def entries(self, k: int, weight: float) -> list[Entry]:
+        return []
+
+
+AnyJoint = Fixed | Hinge | Slider | Ball | Free
+JOINT_KINDS: Mapping[str, type[AnyJoint]] = {
+    "fixed": Fixed,
+    "hinge": Hinge,
+    "slider": Slider,
+    "ball": Ball,
+    "free": Free,
+}
 """Joints by their names in project files."""
 
 
@@ -403,6 +420,7 @@ class AxisSensor:
     recording: str | None = field(default=None, kw_only=True)
 
     is_rate: ClassVar[bool] = False
+    is_orientation: ClassVar[bool] = False
     parts: ClassVar[tuple[str, ...]] = ("zero",)
     """Names of its numbers."""
 
@@ -410,17 +428,24 @@ class AxisSensor:
         if not np.isfinite([getattr(self, part) for part in self.parts]).all():
             raise InvalidModel(f"the sensor {self.label!r} of joint {self.joint!r} needs finite numbers")
 
-    def unit_of(self, position: str) -> str:
-        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
+    @property
+    def owner(self) -> str:
+        """Name of what it reads."""
+        return self.joint
+
+    def unit(self, joints: Mapping[str, Joint]) -> str:
+        """Unit of its readings."""
+        position = joints[self.joint].position_unit
         return f"{position}/s" if self.is_rate else position
 
-    def entries(self, k: int, joint: Joint) -> list[Entry]:
+    def entries(self, k: int, joints: Mapping[str, Joint]) -> list[Entry]:
         """Its numbers, as sensor k of a mechanism."""
+        joint = joints[self.joint]
         if joint.slides and any(getattr(self, part) for part in self.parts[1:]):
             raise InvalidModel(
                 f"sensor {self.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
             )
-        unit, parts = self.unit_of(joint.position_unit), self.parts[: 1 if joint.slides else None]
+        unit, parts = self.unit(joints), self.parts[: 1 if joint.slides else None]
         return [Entry(self.label, part, unit, part, (k,), getattr(self, part)) for part in parts]
 
     @property

@@ -18,7 +18,7 @@ inertia of the description become drag, a `Coulomb` level and a motor's shaft.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,21 +28,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
 
 from ...arrays import Brief
 from ...estimate import Body
 from ...exceptions import InvalidModel, check_known
 from ...inertia.parameters import center_of_mass, inertia_at_com
+from ...quantities import XYZ
 from ..gravity import STANDARD_GRAVITY
-from . import impulses, lcp, reduced
+from . import impulses, lcp, quaternions, reduced
 from .bodies import PlaneContact, RigidBody, State, mean_velocity
+from .frames import BodyFrame, FrameReading, frame_readings
 from .impulses import Instant
 from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider
-from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision
+from .precision import (
+    Configuration,
+    Controls,
+    Coordinates,
+    JointMotion,
+    Numbers,
+    Scalar,
+    Theta,
+    double_precision,
+)
 from .values import Entry, Structure, Values, law_places
 
 if TYPE_CHECKING:
     from ..robot.articulated import Articulated
+
+
+AnySensor = Encoder | RateSensor | FrameReading
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,12 +146,14 @@ class Model(Brief):
     ) -> Float[Array, "2 n"]:
         """Two moments of the external forces in a step, with infinitely stiff constraints [N m s] or [N s].
 
-        Raises InvalidModel if joints close loops, are balls, or bodies are not joined to the world.
+        Of a ball, along the axes of its parent, in a step of less than half a turn.
+
+        Raises InvalidModel if joints close loops, or bodies are not joined to the world.
         """
         self.needs_a_tree("the balance in joint coordinates")
         return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
 
-    def joint_inertia(self, y: Coordinates, theta: Theta) -> Float[Array, "n n"]:
+    def joint_inertia(self, y: Configuration, theta: Theta) -> Float[Array, "n n"]:
         """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""
         return reduced.joint_inertia(self.structure, self.values(theta), y)
 
@@ -170,38 +187,88 @@ class Model(Brief):
 
     def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
         """h(x; theta), the predicted readings of the sensors (3.2)."""
-        return self.observe_coordinates(*self.motion(x, theta), theta)
+        here = self.at(x, theta)
+        R = here.at.rotation[:-1] if self.structure.read else None
+        return self._readings(*self.motion(x, theta), here.values, lambda: (R, x))
 
-    def observe_coordinates(self, y: Coordinates, rate: Coordinates, theta: Theta) -> Float[Array, "s"]:
-        """The same from joint coordinates [rad], [m] and their rates."""
+    def observe_coordinates(self, y: Configuration, rate: Coordinates, theta: Theta) -> Float[Array, "s"]:
+        """The same from joint coordinates [rad], [m], or a configuration, and their rates."""
         structure, values = self.structure, self.values(theta)
-        if not len(structure.observed):
-            return jnp.zeros(0)
-        first = np.array([place.start for place in reduced.coordinates(structure)])[structure.observed]
-        y, rate = jnp.asarray(y)[first], jnp.asarray(rate)[first]
-        read = y + values.sine * jnp.sin(y) + values.cosine * jnp.cos(y)
-        read = jnp.where(structure.is_hinge[structure.observed], read, y)
-        return jnp.where(structure.is_rate, rate, read) + values.zero
+        q = reduced.configuration(structure, y)
+        return self._readings(q, rate, values, lambda: reduced.placed(structure, values, q, rate))
 
-    def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
-        """Errors h(x; theta) - z of readings; of angles the nearest to zero that differs by full turns (3.6)."""
+    def _readings(self, q: Numbers, rate: Numbers, values: Values, placed: Callable[[], Any]) -> Array:
+        """From joint coordinates or a configuration; `placed`: axes of bodies and their state, for frames."""
+        structure, q, rate = self.structure, jnp.asarray(q), jnp.asarray(rate)
+        if not len(structure.order):
+            return jnp.zeros(0)
+        n, joints = int(structure.free.sum()), structure.observed
+        of_joints = structure.order < len(joints)
+        sine, cosine = (jnp.asarray(part)[np.flatnonzero(of_joints)] for part in (values.sine, values.cosine))
+        first, first_rate = (np.array(reduced.starts(structure, w), int)[joints] for w in (len(q) > n, False))
+        y = q[first]
+        read = y + sine * jnp.sin(y) + cosine * jnp.cos(y)
+        read = jnp.where(structure.is_hinge[joints], read, y)
+        read = jnp.where(structure.is_rate, rate[first_rate], read)
+        if structure.read:
+            at_frames = jnp.ravel(frame_readings(structure, values, *placed()))
+            read = jnp.concatenate([read, at_frames])[structure.order]
+        return read + values.zero
+
+    def reading_errors(self, expected: Float[Array, "s"], z: Float[Array, "s"]) -> Float[Array, "s"]:
+        """Errors h(x; theta) - z of readings; of angles the nearest to zero that differs by full turns (3.6).
+
+        Errors of orientations are rotation vectors about the world's axes.
+        """
+        error = expected - z
         # constant in derivatives: rounding has none, and its jump is not part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
-        return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
+        error = error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
+        for at in self.orientations:
+            e, e_z = quaternions.exp(expected[at]), quaternions.exp(z[at])
+            error = error.at[at].set(quaternions.minus(e, e_z))
+        return error
 
-    @property
+    def differences(
+        self, a: Float[np.ndarray, "*batch s"], b: Float[np.ndarray, "*rest s"], full_turns: bool = False
+    ) -> Float[np.ndarray, "*batch s"]:
+        """Readings a less readings b, as `reading_errors`, or with full turns of angles; NaN where one is missing."""
+        error: np.ndarray = a - b
+        if not full_turns:
+            error = error - np.where(self.angular, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
+        for at in self.orientations:
+            known = np.isfinite(error[..., at]).all(axis=-1)
+            part = np.full((*known.shape, 3), np.nan)
+            if known.any():
+                to, start = (
+                    Rotation.from_rotvec(np.broadcast_to(x, error.shape)[..., at][known]) for x in (a, b)
+                )
+                part[known] = (to * start.inv()).as_rotvec()
+            error[..., at] = part
+        return error
+
+    @cached_property
     def angular(self) -> np.ndarray:
         """(s,) which readings are angles."""
         structure = self.structure
-        return np.asarray(structure.is_hinge[structure.observed] & ~structure.is_rate)
+        angles = np.zeros(len(structure.order), dtype=bool)
+        of_joints = structure.order < len(structure.observed)
+        angles[of_joints] = structure.is_hinge[structure.observed] & ~structure.is_rate
+        return angles
 
-    def assemble(self, y: Coordinates, rate: Coordinates, theta: Theta) -> State:
+    @cached_property
+    def orientations(self) -> tuple[np.ndarray, ...]:
+        """Places, (3,) each, of orientations among the readings."""
+        return tuple(at for at in self.mechanism.frame_rows if self.mechanism.sensors[at[0]].is_orientation)
+
+    def assemble(self, y: Configuration, rate: Coordinates, theta: Theta) -> State:
         """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
 
         Bodies that no joints connect to the world stay in the reference configuration. Of a ball the rates are
         angular velocities along the parent's axes.
         """
-        return reduced.placed(self.structure, self.values(theta), y, rate)[1]
+        q = reduced.configuration(self.structure, y)
+        return reduced.placed(self.structure, self.values(theta), q, rate)[1]
 
     @double_precision
     def joint_motion(
@@ -209,8 +276,9 @@ class Model(Brief):
     ) -> tuple[Float[np.ndarray, "T n"], Float[np.ndarray, "T n"]]:
         """Joint coordinates [rad], [m] of states (T, ...), angles unwrapped, and their rates."""
         y, rate = self._observed(states, self.theta if theta is None else theta)
-        y, angular = np.array(y), [unit == "rad" for _, unit in self.mechanism.coordinates]
-        # angles alone: displacements may change by more than pi in a step
+        structure = self.structure
+        y, angular = np.array(y), np.repeat(structure.is_hinge, structure.free.sum(axis=1))
+        # angles alone: displacements may change by more than pi in a step, and rotation vectors jump by others
         y[:, angular] = np.unwrap(y[:, angular], axis=0)
         return y, np.array(rate)
 
@@ -221,12 +289,11 @@ class Model(Brief):
     def needs_a_tree(self, what: str) -> None:
         """Check that joint coordinates determine the state of all bodies.
 
-        Raises InvalidModel if joints close loops, are balls, or leave a body loose; its message begins with `what`.
+        Raises InvalidModel if joints close loops, or leave a body loose; its message begins with `what`.
         """
         structure, reached = self.structure, len(reduced.tree(self.structure))
         for lacking, words in (
-            (structure.is_ball.any(), "hinges and sliders"),
-            (reached < structure.bodies, "every body joined to the world"),
+            (reached < structure.bodies, "every body joined to the world, at least by a free joint"),
             (reached < len(structure.parent), "joints without loops"),
         ):
             if lacking:
@@ -239,10 +306,11 @@ class Mechanism(Brief):
 
     Args:
         bodies: at least one.
-        joints: fixed, hinge, slider, ball.
+        joints: fixed, hinge, slider, ball, free.
         contacts: points of bodies that may not pass planes.
-        sensors: sensors of joints.
+        sensors: sensors of joints and at frames; of a reading at a frame all three components.
         gravity: (3,) [m/s^2].
+        frames: points of bodies at which sensors are.
         numbers: values of `entries`, by name, that replace those of bodies, joints, contacts and sensors.
 
     Raises:
@@ -252,8 +320,9 @@ class Mechanism(Brief):
     bodies: Sequence[RigidBody]
     joints: Sequence[AnyJoint] = ()
     contacts: Sequence[PlaneContact] = ()
-    sensors: Sequence[Encoder | RateSensor] = ()
+    sensors: Sequence[AnySensor] = ()
     gravity: Sequence[float] = (0.0, 0.0, -9.81)
+    frames: Sequence[BodyFrame] = field(default=(), kw_only=True)
     name: str = field(default="mechanism", kw_only=True)
     numbers: Mapping[str, float] = field(default_factory=dict, kw_only=True)
 
@@ -261,13 +330,13 @@ class Mechanism(Brief):
         if not self.bodies:
             raise InvalidModel("a mechanism needs at least one body")
         names = [WORLD, *(b.name for b in self.bodies)]
-        things = [*names, *(j.name for j in self.joints), *(c.name for c in self.contacts)]
+        things = [*names, *(each.name for each in (*self.joints, *self.contacts, *self.frames))]
         things += [s.label for s in self.sensors]
         for name in things:
             if things.count(name) > 1:
                 raise InvalidModel(
                     f"the mechanism has {things.count(name)} things called {name!r}; names must be its own for each "
-                    f"body, joint, contact and sensor"
+                    f"body, joint, contact, frame and sensor"
                 )
         known = "the mechanism has"
         for joint in self.joints:
@@ -275,9 +344,16 @@ class Mechanism(Brief):
                 check_known(end, names, f"joint {joint.name!r} names body", known)
         for contact in self.contacts:
             check_known(contact.body, names[1:], f"contact {contact.name!r} names body", known)
+        for frame in self.frames:
+            check_known(frame.body, names[1:], f"frame {frame.name!r} names body", known)
+        frames = [frame.name for frame in self.frames]
         for sensor in self.sensors:
+            if isinstance(sensor, FrameReading):
+                check_known(sensor.frame, frames, f"sensor {sensor.label!r} is at frame", known)
+                continue
             check_known(sensor.joint, self.readable_joints, f"sensor {sensor.label!r} reads joint", known)
-            sensor.entries(0, self._joint(sensor.joint))  # checks that its numbers suit the joint
+            sensor.entries(0, self._joints)  # checks that its numbers suit the joint
+        _ = self.frame_rows
         for number in self.numbers:
             self.entry(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():
@@ -302,8 +378,40 @@ class Mechanism(Brief):
         """Joints with motors, in the order of u."""
         return tuple(joint.name for joint in self.joints if getattr(joint, "motor", None) is not None)
 
-    def _joint(self, name: str) -> AnyJoint:
-        return next(joint for joint in self.joints if joint.name == name)
+    @cached_property
+    def _joints(self) -> dict[str, AnyJoint]:
+        return {joint.name: joint for joint in self.joints}
+
+    @cached_property
+    def sensor_units(self) -> tuple[str, ...]:
+        """(s,) units of readings."""
+        return tuple(sensor.unit(self._joints) for sensor in self.sensors)
+
+    @cached_property
+    def frame_rows(self) -> tuple[np.ndarray, ...]:
+        """Places, (3,) each, of the sensors of each reading at a frame."""
+        found: dict[tuple[str, str, str | None], list[int]] = {}
+        for k, sensor in enumerate(self.sensors):
+            if isinstance(sensor, FrameReading):
+                found.setdefault((sensor.frame, sensor.quantity, sensor.recording), []).append(k)
+        for (frame, quantity, _), places in found.items():
+            if [self.sensors[k].axis for k in places] != [0, 1, 2]:  # type: ignore[union-attr]
+                raise InvalidModel(
+                    f"{quantity} at frame {frame!r} needs three sensors: x, y and z, in this order"
+                )
+        return tuple(np.array(places) for places in found.values())
+
+    @cached_property
+    def readings(self) -> tuple[tuple[str, np.ndarray], ...]:
+        """(name, places of its components among the sensors) of each reading; one at a frame has three."""
+        at_frames = {int(at[0]): at for at in self.frame_rows}
+        found = []
+        for k, sensor in enumerate(self.sensors):
+            if not isinstance(sensor, FrameReading):
+                found.append((sensor.label, np.array([k])))
+            elif k in at_frames:
+                found.append((sensor.label.removesuffix(f" {XYZ[0]}"), at_frames[k]))
+        return tuple(found)
 
     @cached_property
     def coordinates(self) -> tuple[tuple[str, str], ...]:
@@ -312,20 +420,23 @@ class Mechanism(Brief):
         for joint in self.joints:
             free = [k for k in range(6) if not joint.held[k]]
             for k in free:
-                name = joint.name if len(free) == 1 else f"{joint.name}.{'xyz'[k % 3]}"
-                names.append((name, "m" if k < 3 else "rad"))
+                # of a free joint both, displacements and a rotation vector
+                axis = ("r" if len(free) == 6 and k > 2 else "") + "xyz"[k % 3]
+                names.append(
+                    (joint.name if len(free) == 1 else f"{joint.name}.{axis}", "m" if k < 3 else "rad")
+                )
         return tuple(names)
 
     @cached_property
     def structure(self) -> Structure:
         """Its constants."""
         l, joints, contacts = len(self.bodies), self.joints, self.contacts
-        order = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: l}
-        names = [joint.name for joint in joints]
+        order_of = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: l}
+        names, at_frames = [joint.name for joint in joints], [frame.name for frame in self.frames]
         # the world is the last body, with its frame at itself
         placement = np.array([*(body.placement for body in self.bodies), np.eye(4)])
         parent, child = (
-            np.array([order[end] for end in ends], dtype=np.int64)
+            np.array([order_of[end] for end in ends], dtype=np.int64)
             for ends in ([j.parent for j in joints], [j.child for j in joints])
         )
         frames = np.tile(np.eye(4), (len(joints), 1, 1))
@@ -339,6 +450,12 @@ class Mechanism(Brief):
             for j, law, rows in zip(joints, laws, held, strict=True)
         ]
         driven = [self.inputs.index(name) if name in self.inputs else -1 for name in names]
+        by_joint = [sensor for sensor in self.sensors if not isinstance(sensor, FrameReading)]
+        sensed = np.array([not isinstance(sensor, FrameReading) for sensor in self.sensors], dtype=bool)
+        framed = [self.sensors[at[0]] for at in self.frame_rows]
+        order = np.where(sensed, np.cumsum(sensed) - 1, 0)
+        for k, at in enumerate(self.frame_rows):
+            order[at] = len(by_joint) + 3 * k + np.arange(3)
         return Structure(
             bodies=l,
             placement=placement[:-1],
@@ -354,18 +471,22 @@ class Mechanism(Brief):
             load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),
             laws=law_places({name for law in laws if law is not None for name in law.laws}),
             weight=np.array(weight, dtype=float).reshape(-1, 6),
-            contact_body=np.array([order[c.body] for c in contacts], dtype=np.int64),
+            contact_body=np.array([order_of[c.body] for c in contacts], dtype=np.int64),
             contact_point=np.array([c.point for c in contacts], dtype=float).reshape(-1, 3),
             contact_frame=np.array([c.frame for c in contacts], dtype=float).reshape(-1, 3, 3),
             contact_height=np.array([c.height for c in contacts], dtype=float),
-            observed=np.array([names.index(s.joint) for s in self.sensors], dtype=np.int64),
-            is_rate=np.array([s.is_rate for s in self.sensors], dtype=bool),
+            observed=np.array([names.index(s.joint) for s in by_joint], dtype=np.int64),
+            is_rate=np.array([s.is_rate for s in by_joint], dtype=bool),
+            frame_body=np.array([order_of[frame.body] for frame in self.frames], dtype=np.int64),
+            read=tuple((at_frames.index(each.frame), each.quantity) for each in framed),
+            order=order,
         )
 
     @cached_property
     def values(self) -> Values:
         """Its numbers: those of `entries`, replaced by those of `numbers`."""
-        sizes = (len(part) for part in (self.bodies, self.joints, self.contacts, self.sensors))
+        parts = self.bodies, self.joints, self.contacts, self.frames, self.sensors
+        sizes = (len(part) for part in parts)
         values = Values.blank(*sizes)
         for name, entry in self.entries.items():
             getattr(values, entry.kind)[entry.index] = self.numbers.get(name, entry.value)
@@ -373,14 +494,15 @@ class Mechanism(Brief):
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
-        """Name -> every number that it has, in the order of bodies, joints, contacts, sensors, world."""
+        """Name -> every number that it has, in the order of bodies, joints, contacts, frames, sensors, world."""
         # below 1 m/s^2 the weight is no measure of the loads on bearings; masses are then used instead
         weight = sum(body.mass for body in self.bodies) * max(float(np.linalg.norm(self.gravity)), 1.0)
         found = [entry for i, body in enumerate(self.bodies) for entry in body.entries(i)]
         found += [entry for k, joint in enumerate(self.joints) for entry in joint.entries(k, weight)]
         found += [entry for k, contact in enumerate(self.contacts) for entry in contact.entries(k, weight)]
+        found += [entry for k, frame in enumerate(self.frames) for entry in frame.entries(k)]
         for k, sensor in enumerate(self.sensors):
-            found += sensor.entries(k, self._joint(sensor.joint))
+            found += sensor.entries(k, self._joints)
         for symbol, unit, numbers in (("gravity", "m/s^2", self.gravity), ("tilt", "rad", np.zeros(3))):
             found += [
                 Entry(WORLD, f"{symbol}_{axis}", unit, symbol, (k,), float(numbers[k]))

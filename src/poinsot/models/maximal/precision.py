@@ -45,8 +45,10 @@ Controls = Float[Numbers, "_"]
 """Control signals, held over a step."""
 Coordinates = Float[Numbers, "n"]
 """Joint coordinates y [rad], [m], or their rates."""
-JointMotion = tuple[Coordinates, Coordinates]
-"""Joint coordinates and their rates at one instant."""
+Configuration = Float[Numbers, "m"]
+"""Joint coordinates, or a configuration q, which has quaternions of balls in place of their rotation vectors."""
+JointMotion = tuple[Configuration, Coordinates]
+"""Joint coordinates or a configuration, and their rates, at one instant."""
 BodyVelocities = Float[Numbers, "l 6"]
 """Linear [m/s] and angular [rad/s], in the world's axes."""
 

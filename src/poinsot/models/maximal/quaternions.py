@@ -12,6 +12,13 @@ With psi a rotation vector, |psi| its angle,
 
 and at zero d Exp = (dpsi / 2, 0). For small angles s and r are their series. Rotations turn by the world's axes:
 e [+] psi = Exp(psi) e and e' [-] e = Log(e' e^-1), as the angular velocity is that of the world's axes.
+
+Cayley's coordinates of a rotation, rho = 2 tan(angle / 2) along its axis, are those of less than half a turn by
+rational functions alone, which cost less where derivatives of derivatives are taken:
+
+    Cay(rho) = (rho / 2, 1) / |(rho / 2, 1)|
+    omega = C(rho) rho' = (rho' + rho x rho' / 2) / (1 + |rho|^2 / 4),      C(rho)^T = C(-rho)
+    rho' = omega - rho x omega / 2 + (rho . omega) rho / 4
 """
 
 from __future__ import annotations
@@ -71,6 +78,33 @@ def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     series = 1 - t * (1 / 3 - t * (1 / 5 - t * (1 / 7 - t * (1 / 9 - t * (1 / 11 - t / 13)))))
     factor = jnp.where(near, 2 / jnp.where(near, w, 1.0) * series, 2 * jnp.arctan2(size, w) / size)
     return factor * v
+
+
+def cayley(rho: Float[Numbers, "*batch 3"]) -> Float[Array, "*batch 4"]:
+    """Cay(rho) of Cayley's coordinates."""
+    rho = jnp.asarray(rho)
+    return unit(jnp.concatenate([rho / 2, jnp.ones_like(rho[..., :1])], axis=-1))
+
+
+def unit(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:
+    """e / |e|."""
+    return jnp.asarray(e) / jnp.sqrt(jnp.sum(jnp.square(e), axis=-1, keepdims=True))
+
+
+def angular_velocity(
+    rho: Float[Numbers, "*batch 3"], rate: Float[Numbers, "*batch 3"]
+) -> Float[Array, "*batch 3"]:
+    """C(rho) rho': angular velocity [rad/s] of Cay(rho), along the axes that it turns to."""
+    size = 1 + jnp.sum(jnp.square(rho), axis=-1, keepdims=True) / 4
+    return (jnp.asarray(rate) + cross(rho, rate) / 2) / size
+
+
+def cayley_rate(
+    rho: Float[Numbers, "*batch 3"], omega: Float[Numbers, "*batch 3"]
+) -> Float[Array, "*batch 3"]:
+    """C(rho)^-1 omega: rate rho' [rad/s]."""
+    along = jnp.sum(rho * omega, axis=-1, keepdims=True)
+    return jnp.asarray(omega) - cross(rho, omega) / 2 + along * rho / 4
 
 
 def multiply(a: Float[Numbers, "*batch 4"], b: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:

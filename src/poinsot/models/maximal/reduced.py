@@ -2,11 +2,13 @@
 
 Along a tree of joints from the world outward, each body is placed by its parent and its joint's coordinate y,
 
-    T_wb = T_wa(parent) motion(y) T_ba^-1,    motion: a turn about z, a displacement along z, Exp(y) of a ball
+    T_wb = T_wa(parent) motion(y) T_ba^-1,    motion: a turn about z, a displacement, or Exp(y) of a ball
 
 and moves with its parent and its joint's rate: omega_B = omega_A + R_a (rate), and the velocity of the joint's point is
-that of the parent there (plus the slide). Bodies that nothing joins to the world stay where the reference has them.
-Joints that close loops are in no tree: the coordinates of the others must close them.
+that of the parent there (plus the slide). The coordinates of a ball are a rotation vector of at most half a turn, and
+its rate is the angular velocity along the parent's axes, which is no derivative of y. Bodies that nothing joins to the
+world stay where the reference has them. Joints that close loops are in no tree: the coordinates of the others must
+close them.
 
 **The balance.** External impulses (2.29) compute the constraints' impulses from their violation, lambda = (...) /
 Sigma, so an error e of the state becomes one of e / Sigma: with compliance 1e-9 that dominates. Two forms avoid this.
@@ -33,11 +35,18 @@ two impulses per coordinate, as many as in (3.7, 3.8). They are of fourth order 
 and of a white force e_1 and sqrt(3) e_2 are independent and as large. F takes controls as held over the step. Dry
 friction that depends on the load takes the constraints' forces from G^T lambda + F^T phi = p' - weight, p the momenta
 of the bodies, with accelerations of the cubic.
+
+Three coordinates of a rotation are coordinates near one rotation only. So a configuration q has the quaternions e of
+balls in place of their rotation vectors, and in each step coordinates of a ball count from its rotation halfway between
+both ends: e = Cay(rho) e_m. This holds however far e_m is from the reference and for any number of turns, in steps of
+less than half a turn. With (v, w) = e_1 e_0^-1, e_m is e_0 + e_1 of unit length and rho_1 = 2 v / (1 + w) = -rho_0.
+Torques of drag and friction along the parent's axes give F the part C(rho)^T torque (`quaternions` has C).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,8 +56,21 @@ from scipy.spatial.transform import Rotation
 
 from .bodies import State
 from .impulses import Instant, drive, momentum, product, weights
-from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
-from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
+from .precision import Configuration, Controls, JointMotion, Numbers, Scalar
+from .quaternions import (
+    angular_velocity,
+    cayley,
+    cayley_rate,
+    conjugate,
+    cross,
+    exp,
+    log,
+    matrix,
+    multiply,
+    plus,
+    turn,
+    unit,
+)
 from .values import Structure, Values, friction_parts
 
 
@@ -74,50 +96,144 @@ def coordinates(structure: Structure) -> list[slice]:
     return [slice(int(end - n), int(end)) for end, n in zip(ends, structure.free.sum(axis=1), strict=True)]
 
 
-def placed(
-    structure: Structure, values: Values, y: Coordinates, rate: Coordinates
-) -> tuple[Float[Array, "l 3 3"], State]:
-    """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
-    # Axes and quaternions are both computed along the tree. The reduced form needs the axes alone, many times per step:
-    # compilation then leaves out the quaternions, which cost more.
-    world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
-    T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
-    R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
-    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
-    speed, spin = [jnp.zeros(3)] * (world + 1), [jnp.zeros(3)] * (world + 1)  # speeds of the frames' origins
+def configuration(structure: Structure, y: Configuration) -> Float[Array, "_"]:
+    """q (n + b,), with quaternions of the b balls, of coordinates y (n,) with their rotation vectors; or q itself."""
+    y = jnp.asarray(y)
+    if not structure.is_ball.any() or len(y) > structure.free.sum():
+        return y
+    return jnp.concatenate([exp(y[own]) if turns else y[own] for own, _, turns in structure.parts])
+
+
+def configurations(structure: Structure, y: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N m"]:
+    """The same of many coordinates."""
+    columns = [
+        Rotation.from_rotvec(np.array(y[:, own])).as_quat() if t else y[:, own]
+        for own, _, t in structure.parts
+    ]
+    return np.concatenate([np.zeros((len(y), 0)), *columns], axis=1)
+
+
+def rotation_vectors(structure: Structure, q: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N n"]:
+    """Coordinates of many configurations, with rotation vectors of balls."""
+    columns = [Rotation.from_quat(q[:, at]).as_rotvec() if t else q[:, at] for _, at, t in structure.parts]
+    return np.concatenate([np.zeros((len(q), 0)), *columns], axis=1)
+
+
+def moved(structure: Structure, q: Numbers, d: Numbers) -> Float[Array, "m"]:
+    """q [+] d: a configuration after a change (n,) of its coordinates, of balls a rotation about the parent's axes."""
+    q, d = jnp.asarray(q), jnp.asarray(d)
+    if not structure.is_ball.any():
+        return q + d
+    ends = [plus(q[at], d[own]) if turns else q[at] + d[own] for own, at, turns in structure.parts]
+    return jnp.concatenate(ends)
+
+
+class TreeMotion(NamedTuple):
+    """Axes of the bodies, centres of mass [m], and velocities, linear [m/s] and angular [rad/s]."""
+
+    axes: Float[Array, "l 3 3"]
+    position: Float[Array, "l 3"]
+    velocity: Float[Array, "l 6"]
+
+
+def placed(structure: Structure, values: Values, q: Numbers, rate: Numbers) -> tuple[Array, State]:
+    """Axes of the bodies, and the state in which joints have the configuration q and the rates given."""
+    motion = along_tree(structure, values, q, rate)
+    e: list[Any] = [Rotation.from_matrix(each[:3, :3]).as_quat() for each in structure.placement]
+    e.append(np.array([0.0, 0.0, 0.0, 1.0]))
+    start, balls = starts(structure, True), _balls(structure, jnp.asarray(q), jnp.asarray(rate), None)
+    for body, parent, k, outward in tree(structure):
+        near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
+        e[body] = multiply(e[parent], _quaternion(getattr(structure, f"{near}_frame")[k]))
+        if structure.is_hinge[k]:
+            e[body] = multiply(e[body], exp(sign * jnp.asarray(q)[start[k]] * np.array([0.0, 0, 1])))
+        elif structure.is_ball[k]:
+            e[body] = multiply(e[body], balls[k][0] if outward else conjugate(balls[k][0]))
+        e[body] = multiply(e[body], _quaternion(getattr(structure, f"{far}_frame")[k].T))
+    quaternions = jnp.stack([jnp.asarray(each) for each in e[: structure.bodies]])
+    return motion.axes, State(motion.position, quaternions, motion.velocity)
+
+
+def along_tree(
+    structure: Structure,
+    values: Values,
+    q: Numbers,
+    rate: Numbers,
+    about: Sequence[Array] | None = None,
+) -> TreeMotion:
+    """Motion of the bodies of joints with the configuration q and the rates given.
+
+    Args:
+        about: quaternions of balls from which Cayley's coordinates count that q then has in their place, with rates
+            that are the derivatives of these; None: the rates of balls are angular velocities.
+    """
+    # Without the quaternions of bodies, which the balance of forces, differentiated twice, does not need.
+    world, place, (q, rate) = structure.bodies, coordinates(structure), (jnp.asarray(q), jnp.asarray(rate))
+    # constants while they are the world's: products of these are NumPy's
+    T = [*structure.placement, np.eye(4)]
+    R: list[Any] = [each[:3, :3] for each in T]
+    origin: list[Any] = [each[:3, 3] for each in T]
+    speed: list[Any] = [np.zeros(3)] * (world + 1)  # of the frames' origins
+    spin: list[Any] = [np.zeros(3)] * (world + 1)
+    start, balls = starts(structure, about is None), _balls(structure, q, rate, about)
     for body, parent, k, outward in tree(structure):
         # a joint whose child is nearer to the world moves its parent, by the opposite motion
         near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
         near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
-        axes = product(R[parent], near_frame)
-        arm = turn(R[parent], getattr(structure, f"{near}_point")[k])
-        spin[body], slide_rate, psi = spin[parent], jnp.zeros(3), [jnp.zeros(())] * 3
-        for j, direction in zip(
-            range(place[k].start, place[k].stop), np.flatnonzero(structure.free[k]), strict=True
-        ):
-            along = sign * axes[:, direction % 3]
-            if direction < 3:  # sliders do not turn, so that both frames share the axis of the slide
-                arm, slide_rate = arm + y[j] * along, slide_rate + rate[j] * along
-            else:
-                spin[body], psi[direction - 3] = spin[body] + rate[j] * along, sign * y[j]
+        axes, arm = _turned(R[parent], near_frame), _turned(R[parent], getattr(structure, f"{near}_point")[k])
+        turned, spin[body], slide_rate = axes, spin[parent], np.zeros(3)
         if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
-            c, s = jnp.cos(psi[2]), jnp.sin(psi[2])
+            psi, spin[body] = sign * q[start[k]], spin[parent] + rate[place[k].start] * (sign * axes[:, 2])
+            c, s = jnp.cos(psi), jnp.sin(psi)
             about_z = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
             turned = product(axes, about_z + np.diag([0.0, 0, 1]))
-        else:
-            turned = product(axes, matrix(exp(jnp.stack(psi)))) if structure.is_ball[k] else axes
-        e[body] = multiply(
-            multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi))),
-            _quaternion(far_frame.T),
-        )
-        R[body] = product(turned, far_frame.T)
-        back = turn(R[body], getattr(structure, f"{far}_point")[k])
+        elif structure.is_ball[k]:
+            relative, omega = balls[k]  # of the child's frame in the parent's
+            turned = product(axes, matrix(relative if outward else conjugate(relative)))
+            spin[body] = spin[parent] + sign * turn(axes if outward else turned, omega)
+        R[body] = _turned(turned, far_frame.T)
+        back = _turned(R[body], getattr(structure, f"{far}_point")[k])
+        for j, direction in enumerate(np.flatnonzero(structure.free[k, :3]).tolist()):
+            along = (axes if outward else turned)[:, direction]  # slides are along the parent's axes
+            slide_rate = slide_rate + rate[place[k].start + j] * (sign * along)
+            slide = q[start[k] + j] * along
+            arm, back = (arm + slide, back) if outward else (arm, back + slide)
         origin[body] = origin[parent] + arm - back
-        speed[body] = speed[parent] + cross(spin[parent], arm) + slide_rate - cross(spin[body], back)
-    axes, spins = jnp.stack(R[:world]), jnp.stack(spin[:world])
+        speed[body] = speed[parent] + slide_rate - cross(spin[body], back)
+        if parent != world:  # which does not turn
+            speed[body] = speed[body] + cross(spin[parent], arm)
+    axes, spins, origins, speeds = (
+        jnp.stack([jnp.asarray(each) for each in part[:world]]) for part in (R, spin, origin, speed)
+    )
     out = turn(axes, jnp.asarray(values.center))
-    velocity = jnp.concatenate([jnp.stack(speed[:world]) + cross(spins, out), spins], axis=-1)
-    return axes, State(jnp.stack(origin[:world]) + out, jnp.stack(e[:world]), velocity)
+    return TreeMotion(axes, origins + out, jnp.concatenate([speeds + cross(spins, out), spins], axis=-1))
+
+
+def _turned(R: Any, constant: np.ndarray) -> Any:
+    """R times a constant matrix or vector; a constant if R is one."""
+    if isinstance(R, np.ndarray):
+        return R @ constant
+    return product(R, constant) if constant.ndim == 2 else turn(R, constant)
+
+
+def starts(structure: Structure, quaternions: bool) -> list[int]:
+    """First place of each joint in a configuration, whose balls are quaternions, or in coordinates."""
+    sizes = structure.free.sum(axis=1) + (structure.is_ball if quaternions else 0)
+    return [0, *np.cumsum(sizes).tolist()][:-1]
+
+
+def _balls(
+    structure: Structure, q: Array, rate: Array, about: Sequence[Array] | None
+) -> dict[int, tuple[Array, Array]]:
+    """Joint -> quaternion of the child's frame in the parent's, and angular velocity along its axes, of balls."""
+    found = []
+    for own, at, turns in structure.parts:
+        if turns and about is None:
+            found.append((q[at], rate[own]))
+        elif turns and about is not None:
+            rho = q[own]
+            found.append((multiply(cayley(rho), about[len(found)]), angular_velocity(rho, rate[own])))
+    return dict(zip(np.flatnonzero(structure.is_ball).tolist(), found, strict=True))
 
 
 def joint_coordinates(here: Instant) -> Float[Array, "n"]:
@@ -132,10 +248,9 @@ def joint_coordinates(here: Instant) -> Float[Array, "n"]:
             # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
             half = jnp.where(relative[3] < 0, -1.0, 1.0)
             parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
-        elif structure.is_ball[k]:
-            parts.append(log(relative))
         elif free.any():
-            parts.append(here.at.g[k, np.flatnonzero(free)])
+            parts.append(here.at.g[k, np.flatnonzero(free[:3])])
+            parts += [log(relative)] if structure.is_ball[k] else []
     return jnp.concatenate(parts) if parts else jnp.zeros(0)
 
 
@@ -148,12 +263,12 @@ def reduced_errors(
     structure: Structure, values: Values, before: JointMotion, after: JointMotion, u: Controls, h: Scalar
 ) -> Float[Array, "2 n"]:
     """e_1 and sqrt(3) e_2 [N m s] or [N s] of a step between two motions, under controls that are held over it."""
-    (y_0, r_0), (y_1, r_1) = ((jnp.asarray(part) for part in end) for end in (before, after))
+    about, (y_0, r_0), (y_1, r_1) = _in_step(structure, before, after)
     chord = (y_1 - y_0) / h
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
-    mechanics = _Mechanics(structure, values)
+    mechanics = _Mechanics(structure, values, about)
     P, F = jax.vmap(mechanics.momenta_and_forces, in_axes=(0, 0, 0, None))(y, rate, bend, u)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
@@ -161,41 +276,73 @@ def reduced_errors(
     return jnp.stack([first, np.sqrt(3) * second])
 
 
-def joint_inertia(structure: Structure, values: Values, y: Coordinates) -> Float[Array, "n n"]:
-    """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
-    n = len(y)
+def _in_step(
+    structure: Structure, before: JointMotion, after: JointMotion
+) -> tuple[list[Array], tuple[Array, Array], tuple[Array, Array]]:
+    """Rotations of balls halfway, and both motions in coordinates that count from them, with their derivatives."""
+    (q_0, r_0), (q_1, r_1) = ((configuration(structure, q), jnp.asarray(rate)) for q, rate in (before, after))
+    if not structure.is_ball.any():
+        return [], (q_0, r_0), (q_1, r_1)
+    about, ends = [], []
+    for own, at, turns in structure.parts:
+        rows = [q_0[at], r_0[own], q_1[at], r_1[own]]
+        if turns:
+            step = multiply(q_1[at], conjugate(q_0[at]))
+            same = jnp.where(step[3] < 0, -1.0, 1.0)  # e and -e are the same rotation
+            rho = 2 * same * step[:3] / (1 + same * step[3])
+            about.append(unit(q_0[at] + same * q_1[at]))
+            rows = [-rho, cayley_rate(-rho, r_0[own]), rho, cayley_rate(rho, r_1[own])]
+        ends.append(rows)
+    y_0, r_0, y_1, r_1 = (jnp.concatenate(part) for part in zip(*ends, strict=True))
+    return about, (y_0, r_0), (y_1, r_1)
 
-    def moved(rate: Array) -> tuple[Array, Array]:
-        R, x = placed(structure, values, y, rate)
-        return jnp.ravel(x.velocity), jnp.ravel(momentum(values, R, x.velocity))
+
+def joint_inertia(structure: Structure, values: Values, y: Configuration) -> Float[Array, "n n"]:
+    """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
+    n, q = int(structure.free.sum()), configuration(structure, y)
+
+    def motion(rate: Array) -> tuple[Array, Array]:
+        bodies = along_tree(structure, values, q, rate)
+        return jnp.ravel(bodies.velocity), jnp.ravel(momentum(values, bodies.axes, bodies.velocity))
 
     # velocities are linear in rates: one row per rate
-    velocities, momenta = jax.vmap(moved)(jnp.eye(n))
+    velocities, momenta = jax.vmap(motion)(jnp.eye(n))
     return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of("shaft"))
 
 
 class _Mechanics(NamedTuple):
-    """A tree of joints at an instant."""
+    """A tree of joints at an instant; `about` as of `placed`."""
 
     structure: Structure
     values: Values
+    about: Sequence[Array] = ()
 
     def momenta_and_forces(
         self, y: Array, rate: Array, acceleration: Array, u: Numbers
     ) -> tuple[Array, Array]:
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
-        F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate)
-        joint, of = self.joints, self.of
-        F = F + drive(structure, values, u)[joint, 0] - of("drag") * rate
-        bound, smooth = friction_parts(structure.laws, of("friction"), rate, jnp)
-        F = F - smooth
+        F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate, weights(values))
+        joint, of, speed = self.joints, self.of, self.at_balls(y, rate)
+        bound, smooth = friction_parts(structure.laws, of("friction"), speed, jnp)
+        effort = drive(structure, values, u)[joint, 0] - of("drag") * speed - smooth
         if structure.dry.any():
             if structure.load.any():
                 load = self.loads(y, rate, acceleration)[joint]
                 bound = jnp.where(structure.load[joint], bound * load, bound)
-            F = F + jnp.where(structure.dry[joint], jnp.clip(-of("stick") * rate, -bound, bound), 0.0)
-        return P + of("shaft") * rate, F
+            dry = jnp.clip(-of("stick") * speed, -bound, bound)
+            effort = effort + jnp.where(structure.dry[joint], dry, 0.0)
+        # C^T of torques
+        return P + of("shaft") * rate, F + self.at_balls(-y, effort)
+
+    def at_balls(self, y: Array, v: Array) -> Array:
+        """(n,) v, with C(y) v for balls."""
+        if not self.about:
+            return v
+        parts = self.structure.parts
+        return jnp.concatenate(
+            [angular_velocity(y[own], v[own]) if turns else v[own] for own, _, turns in parts]
+        )
 
     @property
     def joints(self) -> np.ndarray:
@@ -206,25 +353,31 @@ class _Mechanics(NamedTuple):
         """(n, ...) values of a kind of joint numbers, by coordinate."""
         return jnp.asarray(getattr(self.values, name))[self.joints]
 
-    def lagrangian(self, y: Array, rate: Array) -> Array:
-        """Kinetic less potential energy, without shafts [J]."""
-        R, x = placed(self.structure, self.values, y, rate)
-        kinetic = 0.5 * jnp.sum(momentum(self.values, R, x.velocity) * x.velocity)
-        return kinetic + jnp.sum(weights(self.values) * x.position)
+    def lagrangian(self, y: Array, rate: Array, weight: Array) -> Array:
+        """Kinetic less potential energy, without shafts, of bodies with these weights (l, 3) [J]."""
+        bodies = along_tree(self.structure, self.values, y, rate, self.about)
+        kinetic = 0.5 * jnp.sum(momentum(self.values, bodies.axes, bodies.velocity) * bodies.velocity)
+        return kinetic + jnp.sum(weight * bodies.position)
 
     def loads(self, y: Array, rate: Array, acceleration: Array) -> Array:
         """(j,) sizes of the constraints' forces, with the weights of friction [N m] or [N]."""
         structure, values = self.structure, self.values
 
         def momenta(y: Array, rate: Array) -> Array:
-            R, x = placed(structure, values, y, rate)
-            return momentum(values, R, x.velocity)
+            bodies = along_tree(structure, values, y, rate, self.about)
+            return momentum(values, bodies.axes, bodies.velocity)
 
         gained: Array = jax.jvp(momenta, (y, rate), (rate, acceleration))[1]
         # constraint forces are the change of momentum less the weight
         gained = gained.at[:, :3].add(-weights(values))
-        held, free, _ = Instant(structure, values, placed(structure, values, y, rate)[1]).jacobians
+        held, free, _ = Instant(structure, values, self.state(y, rate)).jacobians
         every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
         # for a tree, held and free rows together are square and regular: the balance determines all joint forces
         forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
         return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)
+
+    def state(self, y: Array, rate: Array) -> State:
+        """State of the bodies."""
+        parts, balls = self.structure.parts, iter(self.about)
+        q = [multiply(cayley(y[own]), next(balls)) if turns else y[own] for own, _, turns in parts]
+        return placed(self.structure, self.values, jnp.concatenate(q), self.at_balls(y, rate))[1]

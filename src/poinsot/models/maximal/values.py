@@ -31,7 +31,7 @@ from .precision import Numbers
 
 
 class Values(NamedTuple):
-    """All numbers of a mechanism of l bodies, j joints, c contacts and s sensors, in SI units.
+    """All numbers of a mechanism of l bodies, j joints, c contacts, f frames and s sensors, in SI units.
 
     Args:
         mass, center, inertia: (l,), (l, 3), (l, 6) xx, xy, yy, xz, yz, zz about the centre of mass, body axes.
@@ -41,7 +41,7 @@ class Values(NamedTuple):
         friction: (j, P) parameters of all `mechanism_laws`: of efforts, or coefficients where dry friction depends on
             the load. stick: (j,) drag of a joint that sticks.
         gain, shaft: (j,) motors. contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
-        zero, sine, cosine: (s,) of sensors [rad] or [m].
+        frame_point: (f, 3) [m]. zero, sine, cosine: (s,) of sensors, in units of their readings.
     """
 
     mass: Float[Numbers, "l"]
@@ -61,12 +61,13 @@ class Values(NamedTuple):
     contact_relaxation: Float[Numbers, "c"]
     contact_friction: Float[Numbers, "c"]
     contact_stick: Float[Numbers, "c"]
+    frame_point: Float[Numbers, "f 3"]
     zero: Float[Numbers, "s"]
     sine: Float[Numbers, "s"]
     cosine: Float[Numbers, "s"]
 
     @classmethod
-    def blank(cls, bodies: int, joints: int, contacts: int, sensors: int) -> Values:
+    def blank(cls, bodies: int, joints: int, contacts: int, frames: int, sensors: int) -> Values:
         """Zeros, to be filled in.
 
         Compliances and stick drags are 1: equations divide by them also where the result is masked, and the derivative
@@ -74,6 +75,7 @@ class Values(NamedTuple):
         """
         sizes: dict[str, Any] = dict.fromkeys(cls._fields, joints)
         sizes |= {"mass": bodies, "center": (bodies, 3), "inertia": (bodies, 6), "gravity": 3, "tilt": 3}
+        sizes |= {"frame_point": (frames, 3)}
         numbers = sum(len(law.parameters) for law in mechanism_laws().values())
         sizes |= {"compliance": (joints, 2), "friction": (joints, numbers)} | dict.fromkeys(
             ("zero", "sine", "cosine"), sensors
@@ -103,7 +105,7 @@ class Entry:
     """A number that may be estimated.
 
     Args:
-        owner: body, joint, contact or sensor that has it, or "world". symbol: its symbol. unit: SI.
+        owner: body, joint, contact, frame or sensor that has it, or "world". symbol: its symbol. unit: SI.
         kind: the field of `Values` that it is in. index: its place there. value: its given value.
         lower: bound below which it has no meaning. family: kind of the parameter in the names common to all models.
     """
@@ -192,7 +194,9 @@ class Structure:
         weight: (j, 6) lengths with which held impulses enter that law [m] or [1/m] or 1. contact_body: (c,).
         contact_point: (c, 3) in the body's frame [m].
         contact_frame: (c, 3, 3) columns: two directions along the plane, its normal. contact_height: (c,) [m].
-        observed: (s,) joint of each sensor; `is_rate`: (s,) whether it reads the speed.
+        observed: (a,) joints that sensors read; `is_rate`: (a,) whether they read the speed.
+        frame_body: (f,) body of each frame. read: (frame, quantity) of each reading of three components at a frame.
+        order: (s,) places of sensors among the a readings of joints and then those at frames.
         curvature: whether steps follow held directions to second order.
     """
 
@@ -214,8 +218,11 @@ class Structure:
     contact_point: Float[np.ndarray, "c 3"]
     contact_frame: Float[np.ndarray, "c 3 3"]
     contact_height: Float[np.ndarray, "c"]
-    observed: Int[np.ndarray, "s"]
-    is_rate: Bool[np.ndarray, "s"]
+    observed: Int[np.ndarray, "a"]
+    is_rate: Bool[np.ndarray, "a"]
+    frame_body: Int[np.ndarray, "f"]
+    read: tuple[tuple[int, str], ...]
+    order: Int[np.ndarray, "s"]
     curvature: bool = False
 
     @cached_property
@@ -232,6 +239,17 @@ class Structure:
     def is_ball(self) -> np.ndarray:
         """(j,)."""
         return np.asarray(self.free[:, 3:].all(axis=1))
+
+    @cached_property
+    def parts(self) -> tuple[tuple[slice, slice, bool], ...]:
+        """Slices of coordinates y and of configurations q, and whether they are a ball's: a vector, a quaternion."""
+        found, n, m = [], 0, 0
+        for free, ball in zip(self.free.sum(axis=1).tolist(), self.is_ball.tolist(), strict=True):
+            for size, width, turns in ((free - 3 * ball, free - 3 * ball, False), (3 * ball, 4 * ball, True)):
+                if size:
+                    found.append((slice(n, n + size), slice(m, m + width), turns))
+                n, m = n + size, m + width
+        return tuple(found)
 
     # rows 6 joint + direction of the constraints that are unknowns of a step, see `impulses`
 

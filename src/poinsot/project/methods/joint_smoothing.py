@@ -1,7 +1,8 @@
 """`[method] name = "joint-smoothing"`: states and parameters of a [mechanism], from unsmoothed recordings.
 
 The channels of the recordings determine the sensors: `position.elbow` is an encoder on the joint `elbow`, with
-parameters `elbow encoder.zero`, ..., and `velocity.elbow` a rate sensor. Torques, currents or voltages are the commands
+parameters `elbow encoder.zero`, ..., `velocity.elbow` a rate sensor, `frame_position.tip.x` a marker at the frame `tip`
+and `orientation.tip.x` its pose. Torques, currents or voltages are the commands
 of its motor.
 """
 
@@ -41,11 +42,12 @@ class JointSmoothingMethod(MotionMethod):
     """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
 
     `parameters`: names of the open ones, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
-    standard deviations of readings, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
-    [rad/s]. `weight`: kappa, 1 / (standard deviation of unmodelled impulses [N m s], [N s])^2; `"auto"`: chosen by
-    likelihood and prediction. `per_recording`: zeros of sensors among `parameters`, like `"elbow encoder.zero"`, that
-    are estimated for each recording. `step_s`: time step of the model; default: the sampling interval. `lower`,
-    `upper`: bounds. `start`: initial guess of parameters, in place of the mechanism's values.
+    standard deviations of readings, by quantity (`position`), frame (`frame_position.tip`) or channel
+    (`position.elbow`) [rad], [m], [rad/s]; of an orientation that of the angle [rad]. `weight`: kappa, 1 / (standard
+    deviation of unmodelled impulses [N m s], [N s])^2; `"auto"`: chosen by likelihood and prediction. `per_recording`:
+    zeros of sensors among `parameters`, like `"elbow encoder.zero"`, that are estimated for each recording. `step_s`:
+    time step of the model; default: the sampling interval. `lower`, `upper`: bounds. `start`: initial guess of
+    parameters, in place of the mechanism's values.
     """
 
     parameters: list[str] = Field(min_length=1)
@@ -118,17 +120,24 @@ class JointSmoothingMethod(MotionMethod):
 
 
 def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, ...]:
-    """Standard deviations of the sensors."""
+    """Standard deviations of the sensors, by channel, by frame (`frame_position.markers`) or by quantity."""
     channels = [sensor.channel for sensor in mechanism.sensors]
-    known = {*channels, *(channel.partition(".")[0] for channel in channels)}
+    keys = [_beginnings(channel) for channel in channels]
     for name in noise:
-        check_known(name, sorted(known), "method.noise has", "the recordings have", InvalidProject)
+        known = sorted({key for beginnings in keys for key in beginnings})
+        check_known(name, known, "method.noise has", "the recordings have", InvalidProject)
     levels = []
-    for channel in channels:
-        level = noise.get(channel, noise.get(channel.partition(".")[0]))
+    for channel, beginnings in zip(channels, keys, strict=True):
+        level = next((noise[key] for key in beginnings if key in noise), None)
         if level is None:
             raise InvalidProject(
                 f"method.noise lacks {channel!r}; give its standard deviation there, or delete its column"
             )
         levels.append(level)
     return tuple(levels)
+
+
+def _beginnings(channel: str) -> list[str]:
+    """A channel, and its parts from the first on: the longest first."""
+    parts = channel.split(".")
+    return [".".join(parts[:k]) for k in range(len(parts), 0, -1)]

@@ -71,7 +71,7 @@ class MechanismBodySettings(SettingsTable):
 
 
 class MechanismJointSettings(SettingsTable):
-    """`poinsot.models.maximal.Hinge`, `Slider`, `Ball` or `Fixed`.
+    """`poinsot.models.maximal.Hinge`, `Slider`, `Ball`, `Free` or `Fixed`.
 
     `point`: its position [m], and `axis`: its axis, in the world with every joint at zero; `child_point`: the same
     point as measured on the child. `drag` [N m s/rad] or [N s/m]; `offset`: constant effort [N m] or [N]. `compliance`
@@ -79,7 +79,7 @@ class MechanismJointSettings(SettingsTable):
     """
 
     name: str
-    kind: Literal["hinge", "slider", "ball", "fixed"] = "hinge"
+    kind: Literal["hinge", "slider", "ball", "free", "fixed"] = "hinge"
     parent: str = "world"
     child: str
     point: Point = [0.0, 0.0, 0.0]
@@ -95,13 +95,26 @@ class MechanismJointSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _only_what_it_has(self) -> MechanismJointSettings:
-        lacking = {"fixed": ("axis", "drag", "offset", "friction", "motor"), "ball": ("axis", "motor")}.get(
-            self.kind, ()
-        )
+        lacking = {
+            "fixed": ("axis", "drag", "offset", "friction", "motor"),
+            "free": ("axis", "drag", "offset", "friction", "motor", "compliance", "rotation_compliance"),
+            "ball": ("axis", "motor"),
+        }.get(self.kind, ())
         for key in lacking:
             if key in self.model_fields_set:
                 raise refuse("joint", f"a {self.kind} joint has no {key}; delete it", key=key)
         return self
+
+
+class MechanismFrameSettings(SettingsTable):
+    """`poinsot.models.maximal.BodyFrame`.
+
+    `point`: its position in the world with every joint at zero [m]; its axes are then the world's.
+    """
+
+    name: str
+    body: str
+    point: Point = [0.0, 0.0, 0.0]
 
 
 class JointDetails(SettingsTable):
@@ -116,7 +129,8 @@ class JointDetails(SettingsTable):
 class MechanismSettings(SettingsTable):
     """`poinsot.models.maximal.Mechanism`.
 
-    `path`: path of a robot description, or `bodies` and `joints`. `details`: joint -> properties that the description
+    `path`: path of a robot description, or `bodies` and `joints`. `frames`: points of bodies at which sensors are.
+    `details`: joint -> properties that the description
     lacks. `locked`: joint of the description that is fixed -> its position [rad] or [m]. `gravity` [m/s^2].
     """
 
@@ -126,6 +140,7 @@ class MechanismSettings(SettingsTable):
     locked: dict[str, float] = {}
     bodies: list[MechanismBodySettings] = []
     joints: list[MechanismJointSettings] = []
+    frames: list[MechanismFrameSettings] = []
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
 
     @model_validator(mode="after")
