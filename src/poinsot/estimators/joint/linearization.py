@@ -38,12 +38,8 @@ from ...arrays import Float, Vector
 from ...banded import inverse_in_band
 from ...models.maximal import double_precision
 from ...models.maximal.precision import Numbers, Scalar
-from .forms import Form, in_chunks
+from .forms import Form
 from .problem import Record
-
-TOGETHER = 8
-"""Steps in a batch of a chunk: intermediate results then fit into the first cache. 16 take three times as long, 1
-twice."""
 
 
 class RecordLinearization(NamedTuple):
@@ -94,9 +90,6 @@ class Linearizer:
     def __init__(self, form: Form):
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
-        self._call: Callable[..., Any] = jax.jit(
-            lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
-        )
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     @double_precision
@@ -115,7 +108,7 @@ class Linearizer:
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
-        stacked = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
+        stacked = self.form.linearized(tuple(whole), theta, reference)
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]
         linearized = []
@@ -128,34 +121,6 @@ class Linearizer:
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
             linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
         return linearized
-
-    def of_samples(
-        self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
-    ) -> tuple[Array, Array, Array, Array]:
-        """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
-        (p,); `together` is the number of samples in a batch.
-        """
-
-        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
-            x, y, u, z, h = sample
-            form = self.form
-            zero = jnp.zeros(form.degrees)
-
-            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
-                start, end = form.plus(x, d), form.plus(y, d_next)
-                # the difference first, then without full turns: in [-pi, pi] for any turn of the state
-                away = form.model.nearest_turn(form.readings(start, theta) - z)
-                step = form.step_errors(start, end, u, theta, h)
-                if reference is not None:
-                    step = form.by_inertia(step, start, theta, reference)
-                e = jnp.concatenate([step, away])
-                return e, e
-
-            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
-            return e, *slopes
-
-        rows: tuple[Array, Array, Array, Array] = jax.lax.map(linearize_sample, samples, batch_size=together)
-        return rows
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
         """Errors of the first state and their derivatives, in JAX; maybe none."""

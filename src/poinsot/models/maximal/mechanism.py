@@ -201,7 +201,7 @@ class Model(Brief):
         Bodies that no joints connect to the world stay in the reference configuration. Of a ball the rates are
         angular velocities along the parent's axes.
         """
-        return reduced.placed(self.structure, self.values(theta), y, rate)[1]
+        return reduced.placed(self.structure, self.values(theta), y, rate)
 
     @double_precision
     def joint_motion(

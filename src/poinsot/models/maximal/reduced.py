@@ -48,8 +48,8 @@ from scipy.spatial.transform import Rotation
 from .bodies import State
 from .impulses import Instant, drive, momentum, product, weights
 from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
-from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
-from .values import Structure, Values, friction_parts
+from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn, turn_back
+from .values import Structure, Values, friction_parts, gather
 
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
@@ -74,50 +74,96 @@ def coordinates(structure: Structure) -> list[slice]:
     return [slice(int(end - n), int(end)) for end, n in zip(ends, structure.free.sum(axis=1), strict=True)]
 
 
-def placed(
-    structure: Structure, values: Values, y: Coordinates, rate: Coordinates
-) -> tuple[Float[Array, "l 3 3"], State]:
-    """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
-    # Axes and quaternions are both computed along the tree. The reduced form needs the axes alone, many times per step:
-    # compilation then leaves out the quaternions, which cost more.
-    world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
+class _Chain(NamedTuple):
+    """Frames of the bodies of a tree at joint coordinates, and what moves them.
+
+    Args:
+        rotation: (l, 3, 3) axes of the bodies. origin: (l, 3) of their frames in the world [m].
+        axes: (n, 3) axes of the coordinates; points: (n, 3) points on them.
+    """
+
+    rotation: Float[Array, "l 3 3"]
+    origin: Float[Array, "l 3"]
+    axes: Float[Array, "n 3"]
+    points: Float[Array, "n 3"]
+
+
+def _chain(structure: Structure, y: Coordinates) -> _Chain:
+    """Frames of all bodies when joints have the coordinates y (n,)."""
+    world, place, y = structure.bodies, coordinates(structure), jnp.asarray(y)
     T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
     R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
-    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
-    speed, spin = [jnp.zeros(3)] * (world + 1), [jnp.zeros(3)] * (world + 1)  # speeds of the frames' origins
+    along, points = [jnp.zeros(3)] * len(y), [jnp.zeros(3)] * len(y)
     for body, parent, k, outward in tree(structure):
         # a joint whose child is nearer to the world moves its parent, by the opposite motion
         near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
         near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
         axes = product(R[parent], near_frame)
-        arm = turn(R[parent], getattr(structure, f"{near}_point")[k])
-        spin[body], slide_rate, psi = spin[parent], jnp.zeros(3), [jnp.zeros(())] * 3
+        arm, psi = turn(R[parent], getattr(structure, f"{near}_point")[k]), [jnp.zeros(())] * 3
+        pivot = origin[parent] + arm
         for j, direction in zip(
             range(place[k].start, place[k].stop), np.flatnonzero(structure.free[k]), strict=True
         ):
-            along = sign * axes[:, direction % 3]
+            along[j], points[j] = sign * axes[:, direction % 3], pivot
             if direction < 3:  # sliders do not turn, so that both frames share the axis of the slide
-                arm, slide_rate = arm + y[j] * along, slide_rate + rate[j] * along
+                pivot = pivot + y[j] * along[j]
             else:
-                spin[body], psi[direction - 3] = spin[body] + rate[j] * along, sign * y[j]
+                psi[direction - 3] = sign * y[j]
         if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
             c, s = jnp.cos(psi[2]), jnp.sin(psi[2])
             about_z = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
             turned = product(axes, about_z + np.diag([0.0, 0, 1]))
         else:
             turned = product(axes, matrix(exp(jnp.stack(psi)))) if structure.is_ball[k] else axes
-        e[body] = multiply(
-            multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi))),
-            _quaternion(far_frame.T),
-        )
         R[body] = product(turned, far_frame.T)
-        back = turn(R[body], getattr(structure, f"{far}_point")[k])
-        origin[body] = origin[parent] + arm - back
-        speed[body] = speed[parent] + cross(spin[parent], arm) + slide_rate - cross(spin[body], back)
-    axes, spins = jnp.stack(R[:world]), jnp.stack(spin[:world])
-    out = turn(axes, jnp.asarray(values.center))
-    velocity = jnp.concatenate([jnp.stack(speed[:world]) + cross(spins, out), spins], axis=-1)
-    return axes, State(jnp.stack(origin[:world]) + out, jnp.stack(e[:world]), velocity)
+        origin[body] = pivot - turn(R[body], getattr(structure, f"{far}_point")[k])
+    none = jnp.zeros((0, 3))
+    return _Chain(
+        jnp.stack(R[:world]),
+        jnp.stack(origin[:world]),
+        jnp.stack(along) if along else none,
+        jnp.stack(points) if points else none,
+    )
+
+
+def _beyond(structure: Structure) -> tuple[Float[np.ndarray, "n l"], Float[np.ndarray, "n n"]]:
+    """Which bodies each coordinate moves, and which coordinates move the body that carries the axis of each."""
+    joints, world = _joints(structure), structure.bodies
+    beyond, near = np.zeros((len(structure.free), world + 1)), np.full(len(structure.free), world)
+    for body, parent, k, _ in tree(structure):
+        beyond[:, body] = beyond[:, parent]
+        beyond[k, body], near[k] = 1.0, parent
+    return beyond[joints, :world], beyond[joints][:, near[joints]].T
+
+
+def _joints(structure: Structure) -> np.ndarray:
+    """(n,) the joint of each coordinate."""
+    return np.repeat(np.arange(len(structure.free)), structure.free.sum(axis=1))
+
+
+def placed(structure: Structure, values: Values, y: Coordinates, rate: Coordinates) -> State:
+    """The state in which joints have the coordinates y and the rates given."""
+    # quaternions are the products of those of the joints, so that they are continuous along a motion
+    world, place, y = structure.bodies, coordinates(structure), jnp.asarray(y)
+    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
+    for body, parent, k, outward in tree(structure):
+        near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
+        near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
+        psi = [jnp.zeros(())] * 3
+        for j, direction in zip(
+            range(place[k].start, place[k].stop), np.flatnonzero(structure.free[k]), strict=True
+        ):
+            if direction >= 3:
+                psi[direction - 3] = sign * y[j]
+        turned = multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi)))
+        e[body] = multiply(turned, _quaternion(far_frame.T))
+    mechanics = _Mechanics.at(structure, values, y)
+    return State(mechanics.centers, jnp.stack(e[:world]), mechanics.velocities(jnp.asarray(rate)))
+
+
+def _sums(which: np.ndarray, rows: Float[Array, "a b"]) -> Array:
+    """Sums of the rows that `which` (c, a) marks, as sums: batches of small matrix products are slow."""
+    return jnp.sum(which[:, :, None] * rows, axis=1)
 
 
 def joint_coordinates(here: Instant) -> Float[Array, "n"]:
@@ -153,8 +199,11 @@ def reduced_errors(
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
-    mechanics = _Mechanics(structure, values)
-    P, F = jax.vmap(mechanics.momenta_and_forces, in_axes=(0, 0, 0, None))(y, rate, bend, u)
+
+    def balance(y: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
+        return _Mechanics.at(structure, values, y).momenta_and_forces(rate, bend, u)
+
+    P, F = jax.vmap(balance)(y, rate, bend)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
     # sqrt(3): of a white force both moments then have the same variance, and one weight serves for both
@@ -163,68 +212,108 @@ def reduced_errors(
 
 def joint_inertia(structure: Structure, values: Values, y: Coordinates) -> Float[Array, "n n"]:
     """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
-    n = len(y)
-
-    def moved(rate: Array) -> tuple[Array, Array]:
-        R, x = placed(structure, values, y, rate)
-        return jnp.ravel(x.velocity), jnp.ravel(momentum(values, R, x.velocity))
-
-    # velocities are linear in rates: one row per rate
-    velocities, momenta = jax.vmap(moved)(jnp.eye(n))
-    return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of("shaft"))
+    mechanics = _Mechanics.at(structure, values, y)
+    # momenta are linear in rates: one column per rate
+    return jax.vmap(mechanics.momenta)(jnp.eye(len(y)))
 
 
 class _Mechanics(NamedTuple):
-    """A tree of joints at an instant."""
+    """A tree of joints in a posture.
+
+    Args:
+        y: (n,) coordinates. centers: (l, 3) of mass in the world [m].
+        motions: (n, 6) velocity at the world's origin, and angular velocity, of what a coordinate moves, by its rate.
+    """
 
     structure: Structure
     values: Values
+    y: Coordinates
+    chain: _Chain
+    centers: Float[Array, "l 3"]
+    motions: Float[Array, "n 6"]
+
+    @classmethod
+    def at(cls, structure: Structure, values: Values, y: Coordinates) -> _Mechanics:
+        """The tree with the coordinates y (n,)."""
+        chain = _chain(structure, y)
+        slides = np.concatenate([np.flatnonzero(free) < 3 for free in structure.free])[:, None]
+        moment = jnp.where(slides, chain.axes, cross(chain.points, chain.axes))
+        motions = jnp.concatenate([moment, jnp.where(slides, 0.0, chain.axes)], axis=1)
+        centers = chain.origin + turn(chain.rotation, jnp.asarray(values.center))
+        return cls(structure, values, jnp.asarray(y), chain, centers, motions)
+
+    def of(self, name: str) -> Array:
+        """(n, ...) values of a kind of joint numbers, by coordinate."""
+        return jnp.asarray(getattr(self.values, name))[_joints(self.structure)]
+
+    @property
+    def weights(self) -> Float[Array, "l 6"]:
+        """At the centres of mass [N], without moments."""
+        force = weights(self.values)
+        return jnp.concatenate([force, jnp.zeros_like(force)], axis=1)
+
+    def velocities(self, rate: Array) -> Float[Array, "l 6"]:
+        """Of the centres of mass, with the angular velocities."""
+        beyond, _ = _beyond(self.structure)
+        speed, spin = jnp.split(_sums(beyond.T, self.motions * rate[:, None]), 2, axis=1)
+        return jnp.concatenate([speed + cross(spin, self.centers), spin], axis=1)
+
+    def carried(self, of_bodies: Float[Array, "l 6"]) -> Float[Array, "n 6"]:
+        """Forces, or momenta, at the centres of the bodies, summed about the world's origin over those that each
+        coordinate moves.
+        """
+        beyond, _ = _beyond(self.structure)
+        force, moment = jnp.split(of_bodies, 2, axis=1)
+        return _sums(beyond, jnp.concatenate([force, moment + cross(self.centers, force)], axis=1))
+
+    def momenta(self, rate: Array) -> Float[Array, "n"]:
+        """M y' of the bodies, with shafts."""
+        h = self.carried(momentum(self.values, self.chain.rotation, self.velocities(rate)))
+        return jnp.sum(self.motions * h, axis=1) + self.of("shaft") * rate
 
     def momenta_and_forces(
-        self, y: Array, rate: Array, acceleration: Array, u: Numbers
-    ) -> tuple[Array, Array]:
+        self, rate: Array, acceleration: Array, u: Numbers
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
-        F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate)
-        joint, of = self.joints, self.of
+        joint, of = _joints(structure), self.of
+        h = self.carried(momentum(values, self.chain.rotation, self.velocities(rate)))
+        weight = self.carried(self.weights)
+        # dL/dy: axes move with the bodies that carry them, and momenta along them change by that
+        _, carried = _beyond(structure)
+        speed, spin = jnp.split(_sums(carried, self.motions * rate[:, None]), 2, axis=1)
+        along, about = jnp.split(self.motions, 2, axis=1)
+        moved = jnp.concatenate([cross(spin, along) + cross(speed, about), cross(spin, about)], axis=1)
+        F = jnp.sum(moved * h + self.motions * weight, axis=1)
         F = F + drive(structure, values, u)[joint, 0] - of("drag") * rate
         bound, smooth = friction_parts(structure.laws, of("friction"), rate, jnp)
         F = F - smooth
         if structure.dry.any():
             if structure.load.any():
-                load = self.loads(y, rate, acceleration)[joint]
+                load = self.loads(rate, acceleration)
                 bound = jnp.where(structure.load[joint], bound * load, bound)
             F = F + jnp.where(structure.dry[joint], jnp.clip(-of("stick") * rate, -bound, bound), 0.0)
-        return P + of("shaft") * rate, F
+        return jnp.sum(self.motions * h, axis=1) + of("shaft") * rate, F
 
-    @property
-    def joints(self) -> np.ndarray:
-        """(n,) the joint of each coordinate."""
-        return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
-
-    def of(self, name: str) -> Array:
-        """(n, ...) values of a kind of joint numbers, by coordinate."""
-        return jnp.asarray(getattr(self.values, name))[self.joints]
-
-    def lagrangian(self, y: Array, rate: Array) -> Array:
-        """Kinetic less potential energy, without shafts [J]."""
-        R, x = placed(self.structure, self.values, y, rate)
-        kinetic = 0.5 * jnp.sum(momentum(self.values, R, x.velocity) * x.velocity)
-        return kinetic + jnp.sum(weights(self.values) * x.position)
-
-    def loads(self, y: Array, rate: Array, acceleration: Array) -> Array:
-        """(j,) sizes of the constraints' forces, with the weights of friction [N m] or [N]."""
-        structure, values = self.structure, self.values
+    def loads(self, rate: Array, acceleration: Array) -> Float[Array, "n"]:
+        """Sizes of the constraints' forces in the joint of each coordinate, as friction weights them [N m] or [N]."""
+        structure, values, joint = self.structure, self.values, _joints(self.structure)
 
         def momenta(y: Array, rate: Array) -> Array:
-            R, x = placed(structure, values, y, rate)
-            return momentum(values, R, x.velocity)
+            there = _Mechanics.at(structure, values, y)
+            return momentum(values, there.chain.rotation, there.velocities(rate))
 
-        gained: Array = jax.jvp(momenta, (y, rate), (rate, acceleration))[1]
+        gained: Array = jax.jvp(momenta, (self.y, rate), (rate, acceleration))[1]
         # constraint forces are the change of momentum less the weight
-        gained = gained.at[:, :3].add(-weights(values))
-        held, free, _ = Instant(structure, values, placed(structure, values, y, rate)[1]).jacobians
-        every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
-        # for a tree, held and free rows together are square and regular: the balance determines all joint forces
-        forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
-        return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)
+        force, moment = jnp.split(self.carried(gained - self.weights), 2, axis=1)
+        rotation = jnp.concatenate([self.chain.rotation, jnp.eye(3)[None]])
+        origin = jnp.concatenate([self.chain.origin, jnp.zeros((1, 3))])
+        parent, child = structure.parent[joint], structure.child[joint]
+        R_a, R_b = gather(rotation, parent), gather(rotation, child)
+        moment = moment - cross(gather(origin, child) + turn(R_b, structure.child_point[joint]), force)
+        # axes as in `impulses.rates`: of the parent for translations, of the child for rotations
+        held = [
+            turn_back(product(R_a, structure.parent_frame[joint]), force),
+            turn_back(product(R_b, structure.child_frame[joint]), moment),
+        ]
+        return jnp.sum(structure.weight[joint] * jnp.abs(jnp.concatenate(held, axis=1)), axis=1)
