@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from ...estimate import (
     EstimatedMotion,
     EstimatedMotions,
     EstimatedParameters,
+    Extra,
     Fit,
     FrictionCurve,
     FrictionCurves,
@@ -30,8 +34,10 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.motions import path_of
+from ...exceptions import InvalidModel
 from ...inertia.parameters import body, from_physical, inertia_matrix
-from ...models.maximal import Model, State
+from ...io.writing import write_text
+from ...models.maximal import Mechanism, Model, State
 from ...models.maximal.values import friction_effort
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
@@ -44,6 +50,36 @@ from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
 """Points of a friction curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedMechanism(Extra):
+    """What a simulation of the mechanism needs beside the parameters.
+
+    Args:
+        weight: kappa of the residuals of steps. step_s: time step of the records [s].
+        mechanism: with the estimated values.
+    """
+
+    key = "simulation"
+
+    weight: float
+    step_s: float
+    mechanism: Mechanism = field(repr=False)
+
+    def as_json(self) -> dict[str, float]:
+        return {"weight": self.weight, "step_s": self.step_s}
+
+    def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
+        """A file of MuJoCo."""
+        from ...models.maximal.mjcf import mechanism_mjcf
+
+        try:
+            text, notes = mechanism_mjcf(self.mechanism, self.step_s)
+        except InvalidModel as error:
+            return {}, (f"No MJCF is written: {error}.",)
+        name = re.sub(r"[^\w.-]", "_", self.mechanism.name)
+        return {f"{name}.xml": partial(write_text, text=text)}, notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +146,11 @@ class Summary:
                 FrictionCurves(tuple(self.friction_curves())),
                 EstimatedMotions(tuple(map(self.motion, fit.paths))),
                 BodyMotions(states),
+                IdentifiedMechanism(
+                    self.method.weight,
+                    float(np.median(self.problem.records[0].steps)),
+                    model.mechanism.starting(fit.values),
+                ),
                 Convergence(
                     names,
                     np.array([0.5 * step.cost * samples for step in fit.history]),

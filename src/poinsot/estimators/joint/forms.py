@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -74,6 +74,8 @@ class Form(ABC):
     """Numbers in the tangent of a state."""
     rows: int
     """Number of errors of a step."""
+    takes_errors: ClassVar[bool] = False
+    """Whether steps of simulations may have errors."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -121,8 +123,16 @@ class Form(ABC):
         """h(x) of all states."""
 
     @abstractmethod
-    def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Vector) -> np.ndarray:
-        """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s].
+
+        Args:
+            theta: (p,), or (W, p), a row a simulation.
+            errors: (W, T, rows) errors of steps; None: 0. Forms by bodies, whose errors are external impulses, take 0
+                only: these would move bodies across their joints.
+        """
 
     def by_inertia(
         self, e: Float[Array, "rows"], x: Row, theta: Theta, reference: Theta
@@ -175,7 +185,7 @@ class CompiledForm(Form):
         super().__init__(model)
         self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
         self._inertias = jax.jit(lambda x, theta: (jax.vmap(self.inertia, in_axes=(0, None))(x, theta),))
-        simulated = jax.vmap(self._steps, in_axes=(0, 0, 0, None))
+        simulated = jax.vmap(self._steps)
         self._simulated = jax.jit(lambda *given: (simulated(*given),))
         self._linearized: Callable[..., Any] = jax.jit(
             lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
@@ -200,17 +210,21 @@ class CompiledForm(Form):
         return in_chunks(self._read, len(x), x, last=(theta,))[0]
 
     @double_precision
-    def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Vector) -> np.ndarray:
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        if errors is not None:
+            raise InvalidMethod("only steps of the reduced form have errors that a simulation takes")
         # padded to whole strides, which compile once; added steps are as long as the last
         T, more = h.shape[1], -h.shape[1] % STRIDE
         u, h = (
             np.pad(part, [(0, 0), (0, more)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
         )
-        parts = [x[:, None]]
+        theta, parts = np.broadcast_to(theta, (len(x), theta.shape[-1])), [x[:, None]]
         for first in range(0, T, STRIDE):
             cut = slice(first, first + STRIDE)
-            given = parts[-1][:, -1], u[:, cut], h[:, cut]
-            parts += in_chunks(self._simulated, len(x), *given, last=(theta,), size=LANES)
+            given = parts[-1][:, -1], u[:, cut], h[:, cut], theta
+            parts += in_chunks(self._simulated, len(x), *given, size=LANES)
         return np.concatenate(parts, axis=1)[:, : T + 1]
 
     def _steps(self, x: Array, u: Array, h: Array, theta: Array) -> Array:
@@ -225,6 +239,8 @@ class CompiledForm(Form):
 
 class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y')."""
+
+    takes_errors = True
 
     def __init__(self, model: Model):
         super().__init__(model)
@@ -277,8 +293,10 @@ class ReducedForm(Form):
     def read(self, x: States, theta: Vector) -> Float[np.ndarray, "N s"]:
         return self.functions.read(x, theta)
 
-    def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Vector) -> np.ndarray:
-        return self.functions.simulated(x, u, h, theta)
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self.functions.simulated(x, u, h, theta, errors)
 
 
 class ExplicitForm(CompiledForm):

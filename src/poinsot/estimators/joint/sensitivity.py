@@ -146,6 +146,12 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
     return np.asarray(np.einsum("kii->ki", factors.inverse_blocks()[0]) + by_theta)
 
 
+def last_state(linearized: RecordLinearization) -> tuple[Float[np.ndarray, "d q"], Matrix]:
+    """Change of the last state by theta, and its covariance (d, d) given theta, weights taken as 1 / variances."""
+    factors = _factorize(linearized)
+    return -factors.solved[-1, :, :-1], factors.inverse_blocks()[0][-1]
+
+
 class Influence(NamedTuple):
     """The sums of one record that `sensitivity` adds over records; arrays of NumPy or of JAX.
 

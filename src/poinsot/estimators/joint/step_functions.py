@@ -51,7 +51,7 @@ class StepFunctions:
     def simulated(
         self, x: np.ndarray, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
     ) -> np.ndarray:
-        """(W, T + 1, size), see `Form.simulated`."""
+        """See `Form.simulated`."""
         (W, T), rows = h.shape, self.form.rows
         theta = np.broadcast_to(theta, (W, theta.shape[-1]))
         errors = np.zeros((W, T, rows)) if errors is None else errors

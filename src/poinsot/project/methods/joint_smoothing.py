@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from pydantic import Field
 
-from ...exceptions import InvalidProject, check_known
+from ...exceptions import InvalidProject, check_known, listing
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
 from .base import TEMPLATES, Beginning, LogContents
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ...estimators.joint import JointEstimation, JointSmoothingProblem
     from ...models.maximal import Mechanism
     from ..job import Job
+    from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
 
@@ -100,6 +102,66 @@ class JointSmoothingMethod(MotionMethod):
             upper=self.upper,
         )
 
+    def predict(self, job: PredictionJob) -> Prediction:
+        """The motion of the mechanism from its commands, after the readings before the first row without any."""
+        from ...estimators.joint import JointSmoothing, with_sensors
+        from ...estimators.joint.forecast import forecast
+        from ...estimators.joint.problem import Record, full_turns_off
+        from ..prediction import CLOCK, Prediction, read_motion
+
+        if job.wanted != ("torque",):
+            raise InvalidProject(
+                f"the motion of a mechanism is predicted, not {listing(job.wanted)}; omit the option"
+            )
+        settings, rows = job.project.settings, job.result["parameters"]
+        values = {row["name"]: row["value"] for row in rows if row["value"] is not None}
+        mechanism = job.project.mechanism(job.folder)
+        units = dict(mechanism.coordinates)
+        known = {f"position.{name}": units[name] for name in mechanism.readable_joints}
+        known |= {f"velocity.{name}": f"{units[name]}/s" for name in mechanism.readable_joints}
+        for name in mechanism.inputs:
+            effort = "N m" if units[name] == "rad" else "N"
+            known |= {f"torque.{name}": effort, f"current.{name}": "A", f"voltage.{name}": "V"}
+        recording = read_motion(job, known, mechanism.readable_joints, mechanism.inputs, "mask")
+        mechanism = with_sensors(mechanism, [recording])
+        numbers = {**settings.held, **self.start, **values}
+        mechanism = mechanism.starting({name: x for name, x in numbers.items() if name in mechanism.entries})
+        known_std = [row["std"] is not None and row["name"] in mechanism.entries for row in rows]
+        place = np.flatnonzero(known_std)
+        model = mechanism.model([rows[k]["name"] for k in place])
+        covariance = np.array([[rows[i]["covariance"][j] for j in place] for i in place], dtype=float)
+        record = Record.from_recording(mechanism, recording, job.motion.name, self.step_s)
+        noise = noise_of(mechanism, self.noise, others=True)
+        weight = job.result["simulation"]["weight"] if self.weight == "auto" else self.weight
+        smoothing = self.build_as(JointSmoothing, weight=weight, noise=noise)
+        motion = forecast(smoothing, model, record, model.theta, covariance.reshape(len(place), len(place)))
+
+        columns, named = {CLOCK: record.times}, {CLOCK: "s"}
+        table = []
+        for k, (name, unit) in enumerate(mechanism.coordinates):
+            parts = motion.coordinates, motion.low, motion.high
+            for ending, part in zip(("", ".low", ".high"), parts, strict=True):
+                columns[f"position.{name}{ending}"], named[f"position.{name}{ending}"] = part[:, k], unit
+            columns[f"velocity.{name}"], named[f"velocity.{name}"] = motion.rates[:, k], f"{unit}/s"
+            sensors = [i for i, s in enumerate(mechanism.sensors) if s.joint == name and not s.is_rate]
+            ahead, error = slice(motion.until, None), None
+            for i in sensors[:1]:
+                away = full_turns_off(motion.readings - record.z, model.angular)[ahead, i]
+                error = float(np.sqrt(np.nanmean(away**2))) if np.isfinite(away).any() else None
+            half = (motion.high - motion.low)[ahead, k] / 2
+            size = float(np.sqrt(np.mean(half**2))) if len(half) else None
+            table.append({"joint": name, "unit": unit, "half_interval": size, "rms_error": error})
+        notes = [
+            f"Readings until {record.times[motion.until - 1]:.4g} s were used; the motion after them is predicted."
+            if motion.until < len(record.times)
+            else "All rows have readings, and all were used: leave them empty from where the motion is to be predicted."
+        ]
+        if not motion.is_fine:
+            notes.append(
+                "The motion is unstable: half the step changes it, and later parts depend on rounding."
+            )
+        return Prediction(columns, named, tuple(table), tuple(notes))
+
     def solver(self, settings: Settings, problem: JointSmoothingProblem) -> JointEstimation:
         from ...estimators.joint import JointEstimation, JointSmoothing, WeightChoice
 
@@ -117,11 +179,11 @@ class JointSmoothingMethod(MotionMethod):
         )
 
 
-def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, ...]:
-    """Standard deviations of the sensors."""
+def noise_of(mechanism: Mechanism, noise: Mapping[str, float], others: bool = False) -> tuple[float, ...]:
+    """Standard deviations of the sensors; `others`: whether there may be some of further channels."""
     channels = [sensor.channel for sensor in mechanism.sensors]
     known = {*channels, *(channel.partition(".")[0] for channel in channels)}
-    for name in noise:
+    for name in () if others else noise:
         check_known(name, sorted(known), "method.noise has", "the recordings have", InvalidProject)
     levels = []
     for channel in channels:
