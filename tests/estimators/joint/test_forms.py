@@ -43,7 +43,9 @@ def test_functions_of_the_reduced_form_are_those_that_jax_computes(rng):
     h = np.full(N, H)
     for reference in (None, model.theta):
         given = (x, x + 0.1 * rng.normal(size=(N, 4)), u, z, h)
-        of_jax = double_precision(jax.jit(lambda *given: form.of_samples(given[:-2], given[-2], N, given[-1])))
+        of_jax = double_precision(
+            jax.jit(lambda *given: form.of_samples(given[:-2], given[-2], N, given[-1]))
+        )
         for part, expected in zip(
             form.linearized(given, theta, reference), of_jax(*given, theta, reference), strict=True
         ):

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from poinsot.models.maximal import double_precision
 from poinsot.models.maximal.expressions import column, symbols, traced
 
