@@ -68,6 +68,8 @@ class Form(ABC):
     """Numbers in the tangent of a state."""
     rows: int
     """Number of errors of a step."""
+    has_coordinates: bool = False
+    """Whether states are joint coordinates and their rates."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -158,6 +160,8 @@ class Form(ABC):
 
 class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y')."""
+
+    has_coordinates = True
 
     def __init__(self, model: Model):
         super().__init__(model)
