@@ -166,7 +166,6 @@ def start_project(
         "floating_base": row.floating_base and held.floating_base,
         "locked": locked,
         "locked_why": "; ".join(dict.fromkeys(still.get(joint) or NO_COLUMN for joint in locked)),
-        "names": {},
         "reason": beginning.reason,
         "rotors": [rotor for rotor in rotors if f"{THRUST}.{rotor.name}" in first.units],
         **beginning.values,
@@ -492,7 +491,7 @@ def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], templat
         "number": lambda channel, units, name: getattr(units[channel], name),
         "scaling": lambda channel, units: "" if units[channel].scale == 1 else units[channel].text,
     }
-    values = {"parts": [part.values for part in parts], "held": HELD} | dict(content)
+    values = {"parts": [part.values for part in parts], "held": HELD, "names": {}} | dict(content)
     return "\n".join(environment.get_template(name).render(values) for name in ("job.toml", template.name))
 
 

@@ -649,8 +649,11 @@ def read_with_clock(
     reading: Mapping[str, Any],
     rate_hz: float | None,
     fields: Mapping[str, Mapping[str, str]],
+    restarts: bool = False,
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
-    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`."""
+    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`.
+    `restarts`: whether the clock may begin again, as in tables of several tosses.
+    """
     read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {
@@ -674,7 +677,7 @@ def read_with_clock(
             ticks = clock.ticks(table)[rows]
             part = longest_increase(ticks)
             # a column that is no clock increases for a few rows only
-            rows = rows[part] if 10 * (part.stop - part.start) > len(ticks) else rows
+            rows = rows[part] if restarts or 10 * (part.stop - part.start) > len(ticks) else rows
             ticks = clock.ticks(table)[rows]
             found = clock, *clock_unit(clock, ticks, unit == DATES)
         except PoinsotError as error:
