@@ -9,27 +9,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..estimators.impacts.problem import accelerations
+from ..estimators.impacts.problem import NEAR, WINDOW, WINDOW_FRAMES, accelerations
 from ..exceptions import InvalidProject, listing
 from ..inspection.clocks import Clock
 from ..inspection.columns import BY_NAME, LISTED, ColumnGuess, Label, unit_in_name, words_of
 from ..inspection.unit_guesses import UnitGuess
 from ..io.readers import find_reader, is_known, list_columns
 from ..io.sources import Source
-from ..io.units import STANDARD_GRAVITY, convert, find_unit
+from ..io.units import STANDARD_GRAVITY, find_unit
 from ..models.planar.drop import Drop
 from ..models.rotations import from_quaternion
 from .methods.base import TEMPLATES
 from .settings.bodies_and_walls import SpatialBodySettings
 from .starting import MOST_EPISODES, DraftPart, Start, begun, project_text
 from .starting_log import INDEXES, LogReading, index_of, read_with_clock
-from .starting_throw import LENGTHS, RATES
+from .starting_throw import LENGTHS, MODE_STEPS, RATES
 
 QUATERNIONS = Label(LISTED["quaternions"].split())
 TOSSES = Label(LISTED["tosses"].split())
@@ -38,8 +38,12 @@ LEAST_FRAMES = 10
 """Frames of a toss, at least: a flight and an impact."""
 LEAST_TOUCHES = 3
 """Heights at which a body touches, at least, whose spread says something."""
-FALLS, LEAST_FALLS = 0.1, 3
-"""Relative difference from g within which a body falls, and least number of windows in which it does."""
+FALLS, LEAST_FALLS, MANY = 0.1, 3, 0.05
+"""Relative difference within which accelerations are one, and least number, and part, of windows that have it."""
+KNOWN_BY = 4.0
+"""Standard deviations from which an acceleration is not 0."""
+LEAST_SCALE, SURELY = 0.01, 4.0
+"""Relative difference from g, and standard deviations of it, from which the scale of places is wrong."""
 MOST_FLIGHTS = 10
 """Tosses in which falls are counted, at most."""
 CLEARLY = 2.0
@@ -55,14 +59,16 @@ def start_toss(
     others as of `start_throw`. Raises `PoinsotError`: one sentence that says what is missing.
     """
     paths = [file for log in logs for file in _files(log)]
-    tosses = [toss for path in paths for toss in _read(path, rate_hz)][:MOST_EPISODES]
     outline, corners = {"shape": body.shape, **sizes}, body.corners(job.parent).points  # type: ignore[attr-defined]
-    vertical = {log.quantities.pop("vertical")["column"][0] for log in tosses}
-    if len(vertical) > 1:
+    tables = [_Table.read(path, rate_hz) for path in paths]
+    fall = _fall(tables)
+    if not fall.up:
         raise InvalidProject(
-            f"of some tosses {listing(sorted(vertical))} fall with gravity, each in others: give those of one camera"
+            f"{tables[0].path}: {fall.axis} points down; in space the vertical axis must point up: turn the poses by "
+            "half a turn about a level axis"
         )
-    (axis,) = vertical
+    axis = fall.axis
+    tosses = [log for table in tables for log in table.logs(axis, *_length(table, fall))][:MOST_EPISODES]
     if axis != "z":
         outline, corners = _turned(outline, corners, axis)
     guesses: list[tuple[Any, ...]] = []
@@ -116,61 +122,84 @@ def _names(tosses: Sequence[LogReading], stems: Sequence[str]) -> Iterator[str]:
         yield f"{log.path.stem} {k - first + 1}" if many else ""
 
 
-def _read(path: Path, rate_hz: float | None) -> list[LogReading]:
-    """The poses of the tosses of one log; `PoinsotError` if it has none."""
-    columns, reading, line_units, _ = list_columns(path)
-    places, quaternion = _pose_columns(path, columns)
-    matched = [ColumnGuess(name, f"position.{axis}", BY_NAME) for axis, name in places.items()]
-    matched += [
-        ColumnGuess(name, f"orientation.body.{end}", BY_NAME) for end, name in quaternion.items()
-    ]
-    (clock, unit, why), table = read_with_clock(path, matched, columns, reading, rate_hz, {}, restarts=True)
-    count = len(next(iter(table.values())))
-    times = np.arange(count) / (rate_hz or 1.0) if clock is None else find_unit(unit).factor * clock.ticks(table)
-    whole = np.isfinite(np.column_stack([table[each.column] for each in matched])).all(axis=1) & np.isfinite(times)
-    parts = [part for part in _tosses(path, columns, reading, times, clock) if whole[part].sum() >= LEAST_FRAMES]
-    if not parts:
-        raise InvalidProject(f"{path} has no toss of {LEAST_FRAMES} frames or more with a whole pose")
-    named = {name: unit_in_name(name, "position")[0] or line_units.get(name) for name in places.values()}
-    axes = {name: axis for axis, name in places.items()}
-    flights = [np.arange(count)[part][whole[part]] for part in parts[:MOST_FLIGHTS]]
-    vertical, length, up = _vertical(path, times, {name: table[name] for name in places.values()}, flights, named)
-    if not up:
-        raise InvalidProject(
-            f"{path}: {vertical} points down; in space the vertical axis must point up: turn the poses by half a turn "
-            "about a level axis"
-        )
-    # an even permutation, after which the vertical axis is the last
-    k = "xyz".index(axes[vertical])
-    order = ["xyz"[(k + 1 + i) % 3] for i in range(3)]
-    fallen = "by name, and it falls"
-    used = [
-        ColumnGuess(places[axis], f"position.{end}", fallen if places[axis] == vertical else BY_NAME)
-        for end, axis in zip("xyz", order, strict=True)
-    ]
-    ends = dict(zip(order, "xyz", strict=True)) | {"w": "w"}
-    used += [
-        ColumnGuess(name, f"orientation.body.{ends.get(end, end)}", BY_NAME) for end, name in quaternion.items()
-    ]
-    units = {f"position.{end}": length for end in "xyz"}
-    units |= {each.channel: UnitGuess("1", "") for each in used if each.quantity == "orientation"}
-    keys = {"rate_hz": (rate_hz, "as given")} if clock is None else {}
-    logs = []
-    for part in parts:
-        rows = np.arange(count)[part]
-        rows = rows[np.isfinite(times[rows])]
-        own: dict[str, tuple[Any, str]] = dict(keys)
-        if len(parts) > 1 or len(rows) < count:
-            own["rows"] = [int(rows[0]), int(rows[-1]) + 1], "one toss of the table"
-        values: dict[str | int, np.ndarray] = {each.column: np.asarray(table[each.column])[rows] for each in used}
-        missing = frozenset(name for name, x in values.items() if not np.isfinite(x).all())
-        log = LogReading(
-            *(path, columns, reading, tuple(used), {}, table, values, rows, missing, (clock, unit, why)),
-            *(rate_hz if clock is None else None, own, {}, {}, units),
-        )
-        log.quantities["vertical"] = {"column": (axes[vertical], "")}
-        logs.append(log)
-    return logs
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A log of tosses, as read. `places`: axis -> column. `quaternion`: component -> column. `times`: (T,) [s]. `whole`:
+    (T,) rows with a whole pose. `parts`: rows of the tosses. `named`: column -> unit in its header or its line. Others
+    as of `LogReading`.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    reading: Mapping[str, Any]
+    places: Mapping[str, str]
+    quaternion: Mapping[str, str]
+    table: Mapping[str | int, np.ndarray]
+    clock: tuple[Clock | None, str, str]
+    rate_hz: float | None
+    times: np.ndarray
+    whole: np.ndarray
+    parts: Sequence[slice]
+    named: Mapping[str, str | None]
+
+    @classmethod
+    def read(cls, path: Path, rate_hz: float | None) -> _Table:
+        """`PoinsotError` if it has no poses."""
+        columns, reading, line_units, _ = list_columns(path)
+        places, quaternion = _pose_columns(path, columns)
+        pose = [*places.values(), *quaternion.values()]
+        matched = [ColumnGuess(name, f"position.{k}", BY_NAME) for k, name in enumerate(pose)]
+        (clock, unit, why), table = read_with_clock(path, matched, columns, reading, rate_hz, {}, restarts=True)
+        times = np.arange(len(next(iter(table.values())))) / (rate_hz or 1.0)
+        if clock is not None:
+            times = find_unit(unit).factor * clock.ticks(table)
+        whole = np.isfinite(np.column_stack([*(table[name] for name in pose), times])).all(axis=1)
+        parts = [part for part in _tosses(path, columns, reading, times) if whole[part].sum() >= LEAST_FRAMES]
+        if not parts:
+            raise InvalidProject(f"{path} has no toss of {LEAST_FRAMES} frames or more with a whole pose")
+        named = {name: unit_in_name(name, "position")[0] or line_units.get(name) for name in places.values()}
+        rate_hz = rate_hz if clock is None else None
+        found = (clock, unit, why), rate_hz, times, whole, parts, named
+        return cls(path, columns, reading, places, quaternion, table, *found)
+
+    def falls(self, axis: str) -> Iterator[tuple[np.ndarray, float]]:
+        """Accelerations along an axis in short windows of the first tosses, and their windows of one flight at once."""
+        x = self.table[self.places[axis]]
+        for part in self.parts[:MOST_FLIGHTS]:
+            rows = np.flatnonzero(self.whole[part]) + part.start
+            still = np.zeros(len(rows))
+            yield accelerations(Drop(axis, self.times[rows], np.column_stack([still, x[rows], still])))
+
+    def logs(self, axis: str, length: UnitGuess, scale: Mapping[str, tuple[Any, str]]) -> Iterator[LogReading]:
+        """Each toss, with axes in an even permutation after which this one is the last."""
+        order = _axes_before(axis)
+        ends = dict(zip(order, "xyz", strict=True)) | {"w": "w"}
+        used = [
+            ColumnGuess(self.places[each], f"position.{ends[each]}", f"{BY_NAME}, and it falls" if each == axis else BY_NAME)
+            for each in order
+        ]
+        used += [
+            ColumnGuess(name, f"orientation.body.{ends.get(end, end)}", BY_NAME)
+            for end, name in self.quaternion.items()
+        ]
+        units = {each.channel: length if each.quantity == "position" else UnitGuess("1", "") for each in used}
+        keys = {"rate_hz": (self.rate_hz, "as given")} if self.clock[0] is None else {}
+        for part in self.parts:
+            rows = np.arange(len(self.times))[part]
+            own: dict[str, tuple[Any, str]] = dict(keys)
+            if len(rows) < len(self.times):
+                own["rows"] = [int(rows[0]), int(rows[-1]) + 1], "one toss of the table"
+            values: dict[str | int, np.ndarray] = {each.column: self.table[each.column][rows] for each in used}
+            missing = frozenset(name for name, x in values.items() if not np.isfinite(x).all())
+            yield LogReading(
+                *(self.path, self.columns, self.reading, tuple(used), {}, dict(self.table), values, rows, missing),
+                *(self.clock, self.rate_hz, own, {"position": dict(scale)} if scale else {}, {}, units),
+            )
+
+
+def _axes_before(axis: str) -> list[str]:
+    """x, y and z in an even permutation after which this axis is the last."""
+    return ["xyz"[("xyz".index(axis) + 1 + i) % 3] for i in range(3)]
 
 
 def _pose_columns(path: Path, columns: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -212,7 +241,6 @@ def _tosses(
     columns: Sequence[str],
     reading: Mapping[str, Any],
     times: np.ndarray,
-    clock: Clock | None,
 ) -> list[slice]:
     """Rows of each toss: where the clock begins again, or a column counts another one."""
     begins = {0, *(np.flatnonzero(np.diff(times) < 0) + 1).tolist()}
@@ -224,34 +252,86 @@ def _tosses(
     return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
 
-def _vertical(
-    path: Path,
-    times: np.ndarray,
-    columns: Mapping[str, np.ndarray],
-    tosses: Sequence[np.ndarray],
-    named: Mapping[str, str | None],
-) -> tuple[str, UnitGuess, bool]:
-    """Header of the vertical axis, unit of the places, and whether it points up: where most windows of the tosses
-    (rows of each) have the acceleration of a fall. A body may rest, or slide, for longer than it flies.
+class _Fall(NamedTuple):
+    """How bodies fall. `count`: windows of frames in which they do. `axis`: the vertical one. `up`: whether it points
+    up. `size`: acceleration [unit of the columns/s^2]. `std`: of its mean, relative.
     """
-    best: tuple[int, str, str, bool, float] = 0, "", "", True, 0.0
-    for name, x in columns.items():
-        drops = [Drop(name, times[rows], np.column_stack([0 * x[rows], x[rows], 0 * x[rows]])) for rows in tosses]
-        a = np.concatenate([accelerations(drop)[0] for drop in drops])
-        for unit in [named[name] or "m"] if named[name] else LENGTHS:
-            g = -convert(a, unit)[0] / STANDARD_GRAVITY
-            for sign in (1.0, -1.0):
-                falls = np.abs(sign * g - 1) < FALLS
-                if falls.any():
-                    best = max(best, (int(falls.sum()), unit, name, sign > 0, sign * float(np.mean(g[falls]))))
-    count, unit, name, up, fall = best
-    if count < LEAST_FALLS:
+
+    count: int
+    axis: str
+    up: bool
+    size: float
+    std: float
+
+    @classmethod
+    def near(cls, a: np.ndarray, size: float, axis: str, up: bool, frames: int) -> _Fall:
+        """The acceleration that most of `a` (n,) have near `size`. `frames`: in a window, of which so many overlap."""
+        alike = a[np.abs(a / size - 1) < FALLS]
+        for _ in range(MODE_STEPS):
+            size = float(np.median(alike)) if len(alike) else size
+            alike = a[np.abs(a / size - 1) < FALLS / 2]
+        if not len(alike):
+            return cls(0, axis, up, size, np.inf)
+        # the deviation from the median that half of them have, as a standard deviation
+        std = 1.4826 * float(np.median(np.abs(alike / size - 1))) * np.sqrt(frames / len(alike))
+        return cls(len(alike), axis, up, size, float(std))
+
+
+def _fall(tables: Sequence[_Table]) -> _Fall:
+    """Where most windows of frames have the acceleration g in a usual unit; else where many have one acceleration, the
+    largest such one. Bodies may rest, or slide, for longer than they fly, and slide with less than g.
+    """
+    known, others, total = [], [], 0
+    step = float(np.median(np.concatenate([np.diff(table.times[table.parts[0]]) for table in tables])))
+    frames = max(round(WINDOW / step), WINDOW_FRAMES)
+    units = {table.named[name] for table in tables for name in table.places.values()}
+    sizes = [STANDARD_GRAVITY / find_unit(unit).factor for unit in [each for each in units if each] or LENGTHS]
+    for axis in "xyz":
+        found = [pair for table in tables for pair in table.falls(axis)]
+        a, noise = np.concatenate([pair[0] for pair in found]), float(np.median([pair[1] for pair in found]))
+        total = len(a)
+
+        for sign in (-1.0, 1.0):
+            rising = np.sort(sign * a[sign * a > KNOWN_BY * noise])
+            known += [_Fall.near(rising, size, axis, sign < 0, frames) for size in sizes]
+            ends = np.searchsorted(rising, rising * (1 + FALLS) / (1 - FALLS), side="right")
+            for first in np.flatnonzero(ends - np.arange(len(rising)) > MANY * total):
+                size = float(np.median(rising[first : ends[first]]))
+                others.append(_Fall.near(rising, size, axis, sign < 0, frames))
+    best: _Fall | None = max(known)
+    if best is not None and best.count < max(MANY * total, LEAST_FALLS):
+        best = max(others, key=lambda fall: fall.size, default=None)
+    if best is None or best.count < LEAST_FALLS:
         raise InvalidProject(
-            f"{path}: none of {listing([*columns])} falls with gravity in {listing(LENGTHS)}: look at the clock or "
-            "rate, and whether the body flies"
+            f"{listing(str(table.path) for table in tables)}: along no axis a body falls: look at the clock or rate, and "
+            "whether the body flies"
         )
-    reason = "its header names it" if named[name] else f"{name} then falls with {fall:.3f} g in flight"
-    return name, UnitGuess(unit, reason), up
+    return best
+
+
+def _length(table: _Table, fall: _Fall) -> tuple[UnitGuess, dict[str, tuple[Any, str]]]:
+    """Unit of the places, and their scale where they fall with another acceleration than g."""
+    column = table.places[fall.axis]
+    named = table.named[column]
+    units = [named] if named else LENGTHS
+    g = {unit: fall.size * find_unit(unit).factor / STANDARD_GRAVITY for unit in units}
+    unit = min(units, key=lambda unit: abs(np.log(g[unit])))
+    near = abs(np.log(g[unit])) < np.log(NEAR)
+    if named:
+        if not near:
+            raise InvalidProject(
+                f"{table.path}: in {named} {column} falls with {g[unit]:.3g} times gravity: look at the unit, the clock "
+                "or the rate"
+            )
+        return UnitGuess(named, "its header names it"), {}
+    if not near:
+        why = f"of an unknown unit, so that {column} falls with g in flight"
+        return UnitGuess("m", "after the scale"), {"scale": (float(f"{1 / g['m']:.4g}"), why)}
+    reason = f"{column} then falls with {g[unit]:.3f} g in flight"
+    if abs(g[unit] - 1) < max(LEAST_SCALE, SURELY * fall.std):
+        return UnitGuess(unit, reason), {}
+    why = f"{column} then falls with g in flight; delete it if it is the clock that is wrong"
+    return UnitGuess(unit, reason), {"scale": (float(f"{1 / g[unit]:.4g}"), why)}
 
 
 def _is_counted(log: LogReading) -> bool:
@@ -278,6 +358,7 @@ def _touches(tosses: Sequence[LogReading], corners: np.ndarray, order: str) -> t
     for log in tosses:
         columns = {each.channel: each for each in log.used}
         z = log.units["position.z"].converted(log.values[columns["position.z"].column])
+        z = z * log.quantities.get("position", {}).get("scale", (1.0,))[0]
         turned = [each for each in log.used if each.quantity == "orientation"]
         listed = turned if _is_counted(log) else [columns[f"orientation.body.{end}"] for end in order]
         q = np.column_stack([log.values[each.column] for each in listed])
@@ -294,8 +375,7 @@ def _touches(tosses: Sequence[LogReading], corners: np.ndarray, order: str) -> t
 
 def _turned(outline: dict[str, Any], corners: np.ndarray, axis: str) -> tuple[dict[str, Any], np.ndarray]:
     """[body] and its corners, with axes in the order in which another one than z is the last."""
-    k = "xyz".index(axis)
-    order = [(k + 1 + i) % 3 for i in range(3)]
+    order = ["xyz".index(each) for each in _axes_before(axis)]
     turned = dict(outline)
     if "sides" in outline:
         turned["sides"] = [outline["sides"][i] for i in order]
