@@ -314,7 +314,9 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         return LogContents(robot, owners, noise, units=units, channel_noise=channels)
     q = q[np.isfinite(q).all(axis=1)]
     driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s), units, channel_noise=channels)
+    return LogContents(
+        robot, owners, noise, driven, free_joints(robot, q, log.step_s), units, channel_noise=channels
+    )
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:
@@ -435,7 +437,9 @@ class _Draft:
         project, content = self.project, dict(self.content)
         robot = project.robot() if project.settings.robot else None
         mechanism = None if robot else project.mechanism()
-        runs = project.runs(robot) if robot else project.recordings(mechanism.readable_joints, mechanism.inputs)
+        runs = (
+            project.runs(robot) if robot else project.recordings(mechanism.readable_joints, mechanism.inputs)
+        )
         parts = []
         for part, run in zip(self.parts, runs, strict=True):
             recording, own = run.recording, dict(part.content)
@@ -467,11 +471,10 @@ class _Draft:
 
     def with_determined_parameters(self) -> _Draft:
         """With those of the method's parameters that the recordings determine."""
-        project = self.project
-        if not self.content.get("proposed") or (
-            found := project.settings.method.determined(Job(project))
-        ) is None:
+        if not self.content.get("proposed"):
             return self
+        project = self.project
+        found = project.settings.method.determined(Job(project))
         left = [name for name in self.content["parameters"] if name not in found]
         return replace(self, content={**self.content, "parameters": found, "undetermined": left})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,13 +48,17 @@ LEAST_SCALE, SURELY = 0.01, 4.0
 MOST_FLIGHTS = 10
 """Tosses in which falls are counted, at most."""
 CLEARLY = 2.0
-"""Factor by which the heights at which a body touches must spread less in one order of its quaternion than in others."""
+"""Factor by which the heights at which a body touches must spread less in the right order of its quaternion."""
 NEIGHBOURS = 2
 """Frames on either side of which the lowest point is no lower where it touches."""
 
 
 def start_toss(
-    body: SpatialBodySettings, sizes: Mapping[str, Any], logs: Sequence[Path], job: Path, rate_hz: float | None
+    body: SpatialBodySettings,
+    sizes: Mapping[str, Any],
+    logs: Sequence[Path],
+    job: Path,
+    rate_hz: float | None,
 ) -> Start:
     """Create a project file of a body in space; nothing is written to disk. `sizes`: keys of [body] beside `shape`;
     others as of `start_throw`. Raises `PoinsotError`: one sentence that says what is missing.
@@ -72,7 +77,7 @@ def start_toss(
     if axis != "z":
         outline, corners = _turned(outline, corners, axis)
     guesses: list[tuple[Any, ...]] = []
-    orders = [order for order in ("xyzw", "wxyz")] if _is_counted(tosses[0]) else ["xyzw"]
+    orders = ["xyzw", "wxyz"] if _is_counted(tosses[0]) else ["xyzw"]
     touches = {order: _touches(tosses, corners, order) for order in orders}
     spreads = {order: spread for order, (_, spread) in touches.items()}
     order = min(spreads, key=spreads.__getitem__)
@@ -91,7 +96,9 @@ def start_toss(
     floor = 0.0 if abs(height) < spread else float(f"{height:.3g}")
     reason = "the log has places and quaternions of a body, and --shape its corners"
     content = {"subject": "body", "outline": outline, "plane": floor, "floor": None, "reason": reason}
-    content |= {"outline_why": f"axes of the body in the order in which {axis} is the last" if axis != "z" else ""}
+    content |= {
+        "outline_why": f"axes of the body in the order in which {axis} is the last" if axis != "z" else ""
+    }
     names = [path.stem for path in paths]
     parts = tuple(
         DraftPart(log, {"paths": [os.path.relpath(log.path, job.parent)], "name": name})
@@ -124,7 +131,8 @@ def _names(tosses: Sequence[LogReading], stems: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """A log of tosses, as read. `places`: axis -> column. `quaternion`: component -> column. `times`: (T,) [s]. `whole`:
+    """A log of tosses, as read. `places`: axis -> column. `quaternion`: component -> column. `times`: (T,) [s].
+    `whole`:
     (T,) rows with a whole pose. `parts`: rows of the tosses. `named`: column -> unit in its header or its line. Others
     as of `LogReading`.
     """
@@ -149,7 +157,9 @@ class _Table:
         places, quaternion = _pose_columns(path, columns)
         pose = [*places.values(), *quaternion.values()]
         matched = [ColumnGuess(name, f"position.{k}", BY_NAME) for k, name in enumerate(pose)]
-        (clock, unit, why), table = read_with_clock(path, matched, columns, reading, rate_hz, {}, restarts=True)
+        (clock, unit, why), table = read_with_clock(
+            path, matched, columns, reading, rate_hz, {}, restarts=True
+        )
         times = np.arange(len(next(iter(table.values())))) / (rate_hz or 1.0)
         if clock is not None:
             times = find_unit(unit).factor * clock.ticks(table)
@@ -170,12 +180,18 @@ class _Table:
             still = np.zeros(len(rows))
             yield accelerations(Drop(axis, self.times[rows], np.column_stack([still, x[rows], still])))
 
-    def logs(self, axis: str, length: UnitGuess, scale: Mapping[str, tuple[Any, str]]) -> Iterator[LogReading]:
+    def logs(
+        self, axis: str, length: UnitGuess, scale: Mapping[str, tuple[Any, str]]
+    ) -> Iterator[LogReading]:
         """Each toss, with axes in an even permutation after which this one is the last."""
         order = _axes_before(axis)
         ends = dict(zip(order, "xyz", strict=True)) | {"w": "w"}
         used = [
-            ColumnGuess(self.places[each], f"position.{ends[each]}", f"{BY_NAME}, and it falls" if each == axis else BY_NAME)
+            ColumnGuess(
+                self.places[each],
+                f"position.{ends[each]}",
+                f"{BY_NAME}, and it falls" if each == axis else BY_NAME,
+            )
             for each in order
         ]
         used += [
@@ -189,10 +205,22 @@ class _Table:
             own: dict[str, tuple[Any, str]] = dict(keys)
             if len(rows) < len(self.times):
                 own["rows"] = [int(rows[0]), int(rows[-1]) + 1], "one toss of the table"
-            values: dict[str | int, np.ndarray] = {each.column: self.table[each.column][rows] for each in used}
+            values: dict[str | int, np.ndarray] = {
+                each.column: self.table[each.column][rows] for each in used
+            }
             missing = frozenset(name for name, x in values.items() if not np.isfinite(x).all())
             yield LogReading(
-                *(self.path, self.columns, self.reading, tuple(used), {}, dict(self.table), values, rows, missing),
+                *(
+                    self.path,
+                    self.columns,
+                    self.reading,
+                    tuple(used),
+                    {},
+                    dict(self.table),
+                    values,
+                    rows,
+                    missing,
+                ),
                 *(self.clock, self.rate_hz, own, {"position": dict(scale)} if scale else {}, {}, units),
             )
 
@@ -249,7 +277,7 @@ def _tosses(
         table = find_reader(path).read_columns(Source(path, {name: (name, "1")}, **reading))
         begins |= {*(np.flatnonzero(np.diff(table[name]) != 0) + 1).tolist()}
     edges = [*sorted(begins), len(times)]
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 class _Fall(NamedTuple):
@@ -285,7 +313,9 @@ def _fall(tables: Sequence[_Table]) -> _Fall:
     step = float(np.median(np.concatenate([np.diff(table.times[table.parts[0]]) for table in tables])))
     frames = max(round(WINDOW / step), WINDOW_FRAMES)
     units = {table.named[name] for table in tables for name in table.places.values()}
-    sizes = [STANDARD_GRAVITY / find_unit(unit).factor for unit in [each for each in units if each] or LENGTHS]
+    sizes = [
+        STANDARD_GRAVITY / find_unit(unit).factor for unit in [each for each in units if each] or LENGTHS
+    ]
     for axis in "xyz":
         found = [pair for table in tables for pair in table.falls(axis)]
         a, noise = np.concatenate([pair[0] for pair in found]), float(np.median([pair[1] for pair in found]))
@@ -303,8 +333,8 @@ def _fall(tables: Sequence[_Table]) -> _Fall:
         best = max(others, key=lambda fall: fall.size, default=None)
     if best is None or best.count < LEAST_FALLS:
         raise InvalidProject(
-            f"{listing(str(table.path) for table in tables)}: along no axis a body falls: look at the clock or rate, and "
-            "whether the body flies"
+            f"{listing(str(table.path) for table in tables)}: along no axis a body falls: look at the clock or rate, "
+            "and whether the body flies"
         )
     return best
 
@@ -320,8 +350,8 @@ def _length(table: _Table, fall: _Fall) -> tuple[UnitGuess, dict[str, tuple[Any,
     if named:
         if not near:
             raise InvalidProject(
-                f"{table.path}: in {named} {column} falls with {g[unit]:.3g} times gravity: look at the unit, the clock "
-                "or the rate"
+                f"{table.path}: in {named} {column} falls with {g[unit]:.3g} times gravity: look at the unit, the "
+                "clock or the rate"
             )
         return UnitGuess(named, "its header names it"), {}
     if not near:

@@ -26,18 +26,18 @@ from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, Progre
 from .forms import FORMS
 from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
 from .problem import (
+    MIN_SAMPLES,
     AcceptedStep,
     BoundedParameters,
     JointFit,
     JointSmoothingProblem,
-    MIN_SAMPLES,
     Record,
     RecordFit,
     first_guess,
     horizon_of,
 )
-from .unread import unread_coordinates, with_unread_motion
 from .sensitivity import sensitivity, state_variances
+from .unread import unread_coordinates, with_unread_motion
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""

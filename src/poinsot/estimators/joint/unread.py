@@ -19,8 +19,8 @@ from .forms import Form
 from .problem import Record
 
 FitStates = Callable[[Record, np.ndarray, int], tuple[np.ndarray, float]]
-"""States of a record that fit its readings, from an initial guess of them, by at most some fits; and the weight of their
-step residuals.
+"""States of a record that fit its readings, from an initial guess of them, by at most some fits; and the weight of the
+residuals of steps.
 """
 TURNS = (0.0, 0.25, -0.25, 0.5)
 """Positions at which hinges without a sensor may begin [turns]."""
@@ -55,7 +55,9 @@ def with_unread_motion(
 
     def simulate(first: int, end: int) -> None:
         """Put unread coordinates of the samples after `first` where a simulation has them."""
-        moved = form.simulated(x[first][None], record.u[None, first:end], record.steps[None, first:end], theta)[0]
+        moved = form.simulated(
+            x[first][None], record.u[None, first:end], record.steps[None, first:end], theta
+        )[0]
         whole = np.isfinite(moved).all()  # else it has diverged: they stay where they were
         x[first + 1 : end + 1, places] = moved[1:, places] if whole else x[first, places]
 
@@ -83,6 +85,8 @@ def with_unread_motion(
 
 def _starts(model: Model, unread: Bool[np.ndarray, "n"]) -> Sequence[tuple[float, ...]]:
     """Positions of the unread coordinates at which the first part begins."""
-    units = [unit for (_, unit), is_unread in zip(model.mechanism.coordinates, unread, strict=True) if is_unread]
+    units = [
+        unit for (_, unit), is_unread in zip(model.mechanism.coordinates, unread, strict=True) if is_unread
+    ]
     turns = TURNS if len(TURNS) ** units.count("rad") <= MAX_STARTS else TURNS[:1]
     return [*product(*([2 * np.pi * turn for turn in turns] if unit == "rad" else [0.0] for unit in units))]

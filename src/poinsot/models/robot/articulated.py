@@ -257,7 +257,7 @@ class Articulated(Brief):
 
     @property
     def loop_ends(self) -> tuple[tuple[tuple[str, Vector], ...], ...]:
-        """Of each loop its two ends: the body, "" for the world, and (3,) the point in the world with joints at 0 [m]."""
+        """Of each loop its two ends: body, "" for the world, and (3,) point in the world with joints at 0 [m]."""
         data = self.model.createData()
         pin.framesForwardKinematics(self.model, data, self.neutral)
 

@@ -49,7 +49,10 @@ def _actuators(robot: Articulated, path: Path) -> Iterator[tuple[str, float | No
                 m.actuator_gaintype[k] == mujoco.mjtGain.mjGAIN_FIXED
                 and m.actuator_biastype[k] == mujoco.mjtBias.mjBIAS_NONE
             )
-            yield joints[moved], float(m.actuator_gear[k, 0] * m.actuator_gainprm[k, 0]) if is_effort else None
+            yield (
+                joints[moved],
+                float(m.actuator_gear[k, 0] * m.actuator_gainprm[k, 0]) if is_effort else None,
+            )
         elif at == int(kinds.mjTRN_TENDON):
             wraps = range(m.tendon_adr[moved], m.tendon_adr[moved] + m.tendon_num[moved])
             of_joints = (w for w in wraps if m.wrap_type[w] == mujoco.mjtWrap.mjWRAP_JOINT)

@@ -167,9 +167,9 @@ class ProjectMethod(SettingsTable):
         """Pairs of joints whose columns of some quantities fit the robot better when exchanged, best first."""
         yield from ()
 
-    def determined(self, job: Job) -> tuple[str, ...] | None:
-        """Those of the parameters of a project under construction that its recordings determine; None: all stay."""
-        return None
+    def determined(self, job: Job) -> tuple[str, ...]:
+        """Those of the parameters that a project under construction proposes which its recordings determine."""
+        raise NotImplementedError
 
     def check(self, settings: Settings) -> None:
         """Reject invalid combinations with other tables. Raises `PydanticCustomError` by `refuse`, with the `key` to

@@ -107,7 +107,9 @@ def _begin_with_unread_joints(log: LogContents) -> Beginning:
 
 
 def _details(joint: Any, described: str, friction: float, log: LogContents) -> Iterator[tuple[str, str]]:
-    """Keys of [mechanism.details] of a joint, with their values in TOML: what the log says of its motor, and where its friction begins."""
+    """Keys of [mechanism.details] of a joint, with their values in TOML: its motor, if the log has its command, and
+    where its friction begins.
+    """
     motor: Any = getattr(joint, "motor", None)
     if motor is not None and described not in log.owners.get(log.effort, ()):
         yield "motor", "false"
