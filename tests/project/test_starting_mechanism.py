@@ -90,6 +90,12 @@ MOVES = {
 STANDS = {
     "a motor holds it": (pendulums('<motor joint="shoulder"/><position joint="elbow" kp="9"/>'), READ),
     "a URDF whose joints all have an effort": (urdf('<limit effort="5" velocity="9"/>'), READ),
+    "a URDF whose gripper has limits and no motor": (
+        urdf('<limit lower="-1" upper="0" effort="0" velocity="9"/>').replace(
+            'name="elbow" type="continuous"', 'name="elbow" type="revolute"'
+        ),
+        READ,
+    ),
     "an equality holds it": (pendulums(more='<equality><joint joint1="elbow"/></equality>'), READ),
 }
 

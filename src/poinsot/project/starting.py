@@ -266,7 +266,7 @@ def _still_joints(
         for quantity in ("position", "position_command", *EFFORTS)
     }
     located, driven = columns["position"], set[str]().union(*(columns[effort] for effort in EFFORTS))
-    still = {}
+    still, fingers = {}, _fingers(robot, motors is not None)
     for joint in robot.joints:
         if joint in (*located, *robot.dependent_joints):
             continue
@@ -274,25 +274,34 @@ def _still_joints(
             still[joint] = NO_COLUMN
         elif joint in driven:
             still[joint] = ""
-        elif motors is not None:
-            still[joint] = f"{NO_COLUMN}, and a motor holds it" if joint in motors else ""
+        elif motors is not None and joint in motors:
+            still[joint] = f"{NO_COLUMN}, and a motor holds it"
         else:
-            still[joint] = f"{NO_COLUMN}, and it is a finger" if joint in _fingers(robot) else ""
+            still[joint] = f"{NO_COLUMN}, and it is a finger" if joint in fingers else ""
     return still
 
 
-def _fingers(robot: Articulated) -> tuple[str, ...]:
-    """Joints with limits at the end of a chain, two or more on one body."""
+def _fingers(robot: Articulated, has_motors: bool) -> tuple[str, ...]:
+    """Joints with limits that carry no others than followers. Of MJCF, two or more on one body, if it has no motors: it
+    names them all, and a URDF may lack that of a gripper. A pendulum has no limits in a URDF.
+    """
+    is_urdf = robot.source is not None and robot.source.suffix.lower() == ".urdf"
+    if has_motors and not is_urdf:
+        return ()
     low, high = robot.position_limits
-    ends = {
-        joint: robot.parents[robot.bodies.index(body)]
-        for (joint, (body, _)), a, b in zip(
-            zip(robot.joints, robot.freedoms, strict=True), low, high, strict=True
-        )
-        if body not in robot.parents and np.isfinite([a, b]).all()
-    }
-    carriers = list(ends.values())
-    return tuple(joint for joint, carrier in ends.items() if carrier and carriers.count(carrier) > 1)
+    moved = {joint: body for joint, (body, _) in zip(robot.joints, robot.freedoms, strict=True)}
+    carriers = dict(zip(robot.bodies, robot.parents, strict=True))
+    carrying = {carriers[body] for joint, body in moved.items() if joint not in robot.followers}
+    limited = np.isfinite(low) & np.isfinite(high)
+    ends = [
+        joint
+        for joint, has in zip(robot.joints, limited, strict=True)
+        if has and moved[joint] not in carrying
+    ]
+    beside = [carriers[moved[joint]] for joint in ends]
+    return tuple(
+        joint for joint, carrier in zip(ends, beside, strict=True) if is_urdf or beside.count(carrier) > 1
+    )
 
 
 def _contents(robot: Articulated, log: LogReading) -> LogContents:
