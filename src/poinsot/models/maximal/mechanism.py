@@ -485,8 +485,8 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
             )
     for k, ((first, point), (second, child_point)) in enumerate(robot.loop_ends):
         ends = (first or WORLD, second) if second else (WORLD, first)
-        name = f"loop{k + 1 if len(robot.loops) > 1 else ''}"
-        joints.append(Ball(name, *ends, point.tolist(), child_point=child_point.tolist(), **softness))
+        name, soft = f"loop{k + 1 if len(robot.loops) > 1 else ''}", dict[str, Any](softness)
+        joints.append(Ball(name, *ends, point.tolist(), child_point=child_point.tolist(), **soft))
     sensors = [Encoder(joint.name) for joint in joints if joint.has_axis]
     gravity = robot.model.gravity.linear.tolist()
     return Mechanism(bodies, joints, sensors=sensors, gravity=gravity, name=robot.name)
