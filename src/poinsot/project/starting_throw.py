@@ -23,7 +23,7 @@ from ..io.readers import list_columns
 from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.planar.drop import Drop
 from .methods.base import TEMPLATES
-from .settings.bodies_and_walls import BodySettings, PlanarBodySettings
+from .settings.bodies_and_walls import BodySettings, PlanarBodySettings, SpatialBodySettings
 from .starting import DraftPart, Start, begun, project_text
 from .starting_log import LogReading, index_of, read_with_clock
 
@@ -65,11 +65,11 @@ def start_throw(
             f"--shape {shape}: {key}: {first['msg'].lower()}; sizes are given as in --size radius=0.05, by the keys of "
             "[body]"
         ) from error
-    if not isinstance(body, PlanarBodySettings):
-        raise InvalidProject(
-            f"--shape {shape}: a project file is begun for bodies that are thrown in a plane; for those in space, "
-            "write [body], [[walls]] and [[recordings]] as the page on impacts shows"
-        )
+    if isinstance(body, SpatialBodySettings):
+        from .starting_toss import start_toss
+
+        return start_toss(body, sizes, logs, job, rate_hz)
+    assert isinstance(body, PlanarBodySettings)
     readings = [_read(index_of(path), rate_hz) for path in logs]
     floors = [_floor(log, body.outline().outline()) for log in readings]
     floor = float(f"{np.median(floors):.3g}")

@@ -52,7 +52,7 @@ def test_the_band_holds_readings(model, drawn):
         assert motion.until == READ and motion.is_fine
         inside.append((motion.readings_low < z) & (z < motion.readings_high))
         np.testing.assert_allclose(motion.readings, motion.coordinates + zero, atol=1e-12)
-        np.testing.assert_allclose(motion.low + zero, motion.readings_low, atol=5e-3)
+        np.testing.assert_allclose(motion.low + zero, motion.readings_low, atol=0.02)
         np.testing.assert_allclose(motion.coordinates[:READ], states[:READ, :2], atol=0.02)
     inside = np.array(inside)
     assert 0.93 < inside[:, :READ].mean() < 0.98

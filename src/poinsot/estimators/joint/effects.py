@@ -35,8 +35,7 @@ from ...models.maximal.joints import WORLD
 from ...models.maximal.values import Entry
 from ...statistics import NORMAL_95
 from .forms import Form
-from .prediction import horizon_of
-from .problem import JointFit, JointSmoothingProblem, full_turns_off
+from .problem import JointFit, JointSmoothingProblem, full_turns_off, horizon_of
 from .smoothing import JointSmoothing, compiled_linearizer
 
 STEP = 1e-4

@@ -354,8 +354,10 @@ class JointExamination:
             method = replace(self.method, state_std=False, reference=model.theta)
             try:
                 for _ in range(2):  # weight by the residuals of the initial guess, then by those of the fit
-                    method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
-                    fit = method.solve(problem)
+                    start = RecordEquations(method, problem).start()
+                    start = start.weighing(start.own_weight)
+                    method = start.equations.method
+                    fit = start.equations.result(start, method.iteration.minimize(start))
                     problem = replace(problem, theta=fit.theta, guess=fit.paths)
                     method = replace(method, reference=fit.theta)
                 error = self.against_rest(method, records, fit)

@@ -107,7 +107,7 @@ def forecast(
         moved[0] = 0.0
         begin = form.moved(np.tile(x[-1], (DRAWS, 1)), moved)
         errors = None
-        if form.takes_errors:
+        if form.has_coordinates:
             errors = rng.normal(scale=method.weight**-0.5, size=(DRAWS, len(h), form.rows))
             errors[0] = 0.0
         states = form.simulated(begin, np.tile(u, (DRAWS, 1, 1)), np.tile(h, (DRAWS, 1)), drawn, errors)
@@ -118,7 +118,7 @@ def forecast(
             ((coordinates, of_coordinates, _turns(model)), (readings, noise, model.angular))
         ):
             away = values - values[0]
-            away = full_turns_off(away, angular) if not form.takes_errors else away
+            away = full_turns_off(away, angular) if not form.has_coordinates else away
             away = away + level * rng.standard_normal(away.shape)
             for end, quantile in zip((2 * k, 2 * k + 1), BAND, strict=True):
                 further = middle[k] + np.nanquantile(away, quantile, axis=0)

@@ -74,8 +74,8 @@ class Form(ABC):
     """Numbers in the tangent of a state."""
     rows: int
     """Number of errors of a step."""
-    takes_errors: ClassVar[bool] = False
-    """Whether steps of simulations may have errors."""
+    has_coordinates: ClassVar[bool] = False
+    """Whether states are joint coordinates and their rates, and steps of simulations may have errors."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -240,7 +240,7 @@ class CompiledForm(Form):
 class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y')."""
 
-    takes_errors = True
+    has_coordinates = True
 
     def __init__(self, model: Model):
         super().__init__(model)

@@ -15,15 +15,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ...arrays import Float, Int, Vector
 from ...models.maximal import Model
-from .problem import JointSmoothingProblem, Record, RecordFit, first_guess, full_turns_off
+from .problem import JointSmoothingProblem, Record, RecordFit, full_turns_off, horizon_of
 from .smoothing import JointSmoothing, compiled_linearizer
+from .unread import unread_coordinates
 
-SHORTEST = 8
-"""Minimum number of steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
-LARGEST_PART = 6
-"""A window is at most this part of a record: with the history of the first, five windows are left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +38,6 @@ class Predicted:
     errors: Float[np.ndarray, "W T s"]
 
 
-def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
-    """Steps of a window of each record, see the head of the file."""
-    horizons = []
-    for record in records:
-        y, rate = first_guess(model, record, theta)
-        fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
-        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
-        horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
-    return horizons
-
-
 def predicted(
     method: JointSmoothing,
     model: Model,
@@ -66,10 +52,12 @@ def predicted(
     horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
         last = len(record.times) - 1
+        # the readings of one period say little of coordinates without a sensor
+        memory = last if unread_coordinates(model, record).any() else max(T, 3)
         starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
         for end in starts[-1].tolist():
             # at least four samples: a record has no fewer
-            cut = slice(max(end - max(T, 3), 0), max(end + 1, 4))
+            cut = slice(max(end - memory, 0), max(end + 1, 4))
             histories.append(record.samples(cut))
             if paths is not None:
                 guess.append(paths[k].samples(cut))

@@ -2,7 +2,8 @@
 
 Records are on the steps of the discrete dynamics (Lacoursiere, 4.3). The initial guess of the coordinates is the
 readings after a Butterworth filter of second order and 10 Hz, forwards and backwards; rates are its differences,
-y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates without a sensor begin at zero.
+y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates without a sensor begin at zero, and then move as the mechanism with the
+initial guess of the parameters says (`smoothing.RecordEquations.start`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ CUTOFF = 10.0
 """Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 MIN_SAMPLES = 4
 """Least number of samples of a record."""
+SHORTEST = 8
+"""Minimum number of steps of a window."""
+LARGEST_PART = 6
+"""A window is at most this part of a record: with the history of the first, five windows are left."""
 STEP_TOLERANCE = 0.05
 """Largest deviation of a time step from a whole number of samples, in samples."""
 MIN_END_SHARE, MIN_VISITS, MIN_VALUES = 0.02, 3, 20
@@ -201,6 +206,17 @@ def first_guess(
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]  # differences have one value less than coordinates
     return y, rate
+
+
+def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
+    """Steps of a window of each record, see the head of the file."""
+    horizons = []
+    for record in records:
+        y, rate = first_guess(model, record, theta)
+        fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
+        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
+        horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
+    return horizons
 
 
 def full_turns_off(

@@ -26,6 +26,7 @@ from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, Progre
 from .forms import FORMS
 from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
 from .problem import (
+    MIN_SAMPLES,
     AcceptedStep,
     BoundedParameters,
     JointFit,
@@ -33,11 +34,17 @@ from .problem import (
     Record,
     RecordFit,
     first_guess,
+    horizon_of,
 )
 from .sensitivity import sensitivity, state_variances
+from .unread import unread_coordinates, with_unread_motion
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
+GUESS_ITERATIONS, GUESS_TOLERANCE, GUESS_RISE = 8, 1e-2, 4.0
+"""Settings of fits of the initial guess, and factor by which the weight of their residuals must exceed the one before
+for another fit.
+"""
 
 
 @lru_cache(maxsize=16)
@@ -144,9 +151,36 @@ class RecordEquations:
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
             begun = (first_guess(problem.model, record, theta) for record in problem.records)
-            return JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
+            guess = JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
+            return self._with_unread(guess)
         x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
         return JointIterate(self, x, theta)
+
+    def _with_unread(self, guess: JointIterate) -> JointIterate:
+        """The initial guess, in which coordinates without a sensor move as `unread` says."""
+        model, theta, states = self.problem.model, guess.theta, list(guess.x)
+        if not self.form.has_coordinates:
+            return guess
+        for k, record in enumerate(self.problem.records):
+            if unread_coordinates(model, record).any():
+                period = max(horizon_of(model, [record], theta)[0], MIN_SAMPLES)
+                states[k] = with_unread_motion(self.form, record, states[k], theta, period, self.states_alone)
+        return JointIterate(self, states, theta)
+
+    def states_alone(self, record: Record, x: np.ndarray, fits: int) -> tuple[np.ndarray, float]:
+        """States of a record with theta held, and the weight of their step residuals.
+
+        The weight rises from that of the residuals of the guess: from far away, fits with a high one end elsewhere.
+        """
+        method = replace(self.method, max_iterations=GUESS_ITERATIONS, tolerance=GUESS_TOLERANCE)
+        problem = replace(self.problem, records=(record,), held_out=(), open=(), guess=None)
+        at = JointIterate(RecordEquations(method, problem), [x], problem.parameters.theta)
+        for _ in range(fits):
+            weight = at.own_weight
+            at = method.iteration.minimize(at.weighing(weight)).at
+            if not at.own_weight > GUESS_RISE * weight:
+                break
+        return at.x[0], at.own_weight
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""

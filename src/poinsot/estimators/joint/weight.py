@@ -31,8 +31,8 @@ from ...exceptions import InvalidMethod
 from ...kernels import njit
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .linearization import RecordLinearization
-from .prediction import LARGEST_PART, horizon_of, window_errors
-from .problem import JointFit, JointSmoothingProblem
+from .prediction import window_errors
+from .problem import LARGEST_PART, JointFit, JointSmoothingProblem, horizon_of
 from .sensitivity import RIDGE, UNOBSERVABLE
 from .smoothing import JointIterate, JointSmoothing, RecordEquations
 

@@ -13,7 +13,7 @@ in theta: sweeps compile nothing again.
 **Robot descriptions** become mechanisms as Pinocchio reads them. The reference configuration is that in which all
 joints are at zero. A body's frame is its joint's; its mass and centre of mass are the description's, and of its ten
 parameters, which are about the frame's origin, the inertia is taken about the centre. Damping, dry friction and rotor
-inertia of the description become drag, a `Coulomb` level and a motor's shaft.
+inertia of the description become drag, a `Coulomb` level and a motor's shaft; loops become ball joints.
 """
 
 from __future__ import annotations
@@ -443,7 +443,7 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
     from ..robot import tree as kinds
 
-    robot.refuse_loops("a mechanism in maximal coordinates")
+    robot.refuse_couplings("a mechanism in maximal coordinates")
     if robot.floating_base:
         raise InvalidModel(
             f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"
@@ -483,6 +483,10 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
             raise InvalidModel(
                 f"joint {name!r} is neither revolute, continuous, prismatic nor spherical; a mechanism has only these"
             )
+    for k, ((first, point), (second, child_point)) in enumerate(robot.loop_ends):
+        ends = (first or WORLD, second) if second else (WORLD, first)
+        name, soft = f"loop{k + 1 if len(robot.loops) > 1 else ''}", dict[str, Any](softness)
+        joints.append(Ball(name, *ends, point.tolist(), child_point=child_point.tolist(), **soft))
     sensors = [Encoder(joint.name) for joint in joints if joint.has_axis]
     gravity = robot.model.gravity.linear.tolist()
     return Mechanism(bodies, joints, sensors=sensors, gravity=gravity, name=robot.name)
