@@ -445,10 +445,11 @@ class _Draft:
         """
         project, content = self.project, dict(self.content)
         robot = project.robot() if project.settings.robot else None
-        mechanism = None if robot else project.mechanism()
-        runs = (
-            project.runs(robot) if robot else project.recordings(mechanism.readable_joints, mechanism.inputs)
-        )
+        if robot is not None:
+            runs = project.runs(robot)
+        else:
+            mechanism = project.mechanism()
+            runs = project.recordings(mechanism.readable_joints, mechanism.inputs)
         parts = []
         for part, run in zip(self.parts, runs, strict=True):
             recording, own = run.recording, dict(part.content)

@@ -281,11 +281,11 @@ def _tosses(
 
 
 class _Fall(NamedTuple):
-    """How bodies fall. `count`: windows of frames in which they do. `axis`: the vertical one. `up`: whether it points
+    """How bodies fall. `windows`: number of windows of frames in which they do. `axis`: the vertical one. `up`: whether it points
     up. `size`: acceleration [unit of the columns/s^2]. `std`: of its mean, relative.
     """
 
-    count: int
+    windows: int
     axis: str
     up: bool
     size: float
@@ -329,9 +329,9 @@ def _fall(tables: Sequence[_Table]) -> _Fall:
                 size = float(np.median(rising[first : ends[first]]))
                 others.append(_Fall.near(rising, size, axis, sign < 0, frames))
     best: _Fall | None = max(known)
-    if best is not None and best.count < max(MANY * total, LEAST_FALLS):
+    if best is not None and best.windows < max(MANY * total, LEAST_FALLS):
         best = max(others, key=lambda fall: fall.size, default=None)
-    if best is None or best.count < LEAST_FALLS:
+    if best is None or best.windows < LEAST_FALLS:
         raise InvalidProject(
             f"{listing(str(table.path) for table in tables)}: along no axis a body falls: look at the clock or rate, "
             "and whether the body flies"

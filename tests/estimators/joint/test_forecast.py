@@ -55,8 +55,9 @@ def test_the_band_holds_readings(model, drawn):
         np.testing.assert_allclose(motion.low + zero, motion.readings_low, atol=0.02)
         np.testing.assert_allclose(motion.coordinates[:READ], states[:READ, :2], atol=0.02)
     inside = np.array(inside)
-    assert 0.93 < inside[:, :READ].mean() < 0.98
-    assert 0.90 < inside[:, READ:].mean() <= 0.99
+    # errors of a motion belong together, so that twelve motions determine these shares to 0.02
+    assert 0.9 < inside[:, :READ].mean() < 0.99
+    assert 0.9 < inside[:, READ:].mean() < 0.99
 
 
 def test_bands_grow_with_what_is_not_known(model, drawn):

@@ -36,9 +36,9 @@ from jaxtyping import Array, Float, Int
 
 from poinsot.arrays import Vector
 from poinsot.estimate import Status
+from poinsot.estimators.joint.forms import TOGETHER
 from poinsot.estimators.joint.linearization import (
     LEAST_DAMPING,
-    TOGETHER,
     Linearizer,
     NormalEquations,
     RecordLinearization,

@@ -22,7 +22,7 @@ from ...models.maximal import Model
 from ...statistics import NORMAL_95
 from .forms import Form
 from .problem import MIN_SAMPLES, JointSmoothingProblem, Record, full_turns_off
-from .sensitivity import last_state, state_variances
+from .sensitivity import last_state, reading_variances, state_variances
 from .smoothing import JointSmoothing, RecordEquations
 
 ACCURACY = 1e-4
@@ -87,7 +87,8 @@ def forecast(
     spread = np.sqrt(state_variances(at.linearized[0], covariance)[:, : len(of_coordinates)])
     half = NORMAL_95 * np.hypot(spread if spread.shape == path.coordinates.shape else 0.0, of_coordinates)
     y, rate, read = path.coordinates, path.rates, path.expected
-    bands = [y - half, y + half, read - NORMAL_95 * noise, read + NORMAL_95 * noise]
+    of_readings = NORMAL_95 * noise * np.sqrt(1 + reading_variances(at.linearized[0], covariance, form.rows))
+    bands = [y - half, y + half, read - of_readings, read + of_readings]
     is_fine = True
     if until < len(record.times):
         u, h = record.u[until - 1 : -1], record.steps[until - 1 :]
