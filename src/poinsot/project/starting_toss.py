@@ -281,8 +281,8 @@ def _tosses(
 
 
 class _Fall(NamedTuple):
-    """How bodies fall. `windows`: number of windows of frames in which they do. `axis`: the vertical one. `up`: whether it points
-    up. `size`: acceleration [unit of the columns/s^2]. `std`: of its mean, relative.
+    """How bodies fall. `windows`: number of windows of frames in which they do. `axis`: the vertical one. `up`:
+    whether it points up. `size`: acceleration [unit of the columns/s^2]. `std`: of its mean, relative.
     """
 
     windows: int
