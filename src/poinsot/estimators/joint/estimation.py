@@ -40,6 +40,8 @@ from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, at_held_out
+from .stopped import starting_at_readings, without_unreached
+from .stops import Contacts
 from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
@@ -300,10 +302,15 @@ class Summary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedProblem(Brief):
-    """A problem with the method that weights its residuals, for certificates of estimates."""
+    """A problem with the method that weights its residuals, for certificates of estimates.
+
+    Args:
+        contacts: contacts with end stops of each record, with which residuals are computed.
+    """
 
     problem: JointSmoothingProblem
     method: JointSmoothing
+    contacts: tuple[Contacts | None, ...] = ()
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and bounds at the estimate's values and motions; nothing is iterated."""
@@ -316,9 +323,11 @@ class WeightedProblem(Brief):
         names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
         motions, guess = motions_of(estimate), []
         bodies: Sequence[State | None] = estimate.extra(BodyMotions) or [None] * len(motions)
-        for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
+        contacts = self.contacts or [None] * len(motions)
+        rows = zip(motions, self.problem.records, bodies, contacts, strict=True)
+        for motion, record, states, touched in rows:
             y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
-            guess.append(RecordFit.at(record, y, rate, states))
+            guess.append(replace(RecordFit.at(record, y, rate, states), contacts=touched))
         at_values = replace(self.problem, theta=inside, guess=guess)
         stationarity = RecordEquations(self.method, at_values).start().stationarity()
         return Certificate(stationarity, bounds.holds(theta), tolerance)
@@ -360,6 +369,7 @@ class JointEstimation(Method):
         watch = Stopwatch()
         method = replace(self.method, reference=problem.parameters.theta, settled=self.settled)
         problem.check_motion(method.noise_of(problem.model))
+        described, problem = problem.parameters.theta, starting_at_readings(problem)
         chosen: ChosenWeight | None = None
         if self.weight_choice is None:
             fit = method.solve(problem, progress=progress, stop=stop)
@@ -370,7 +380,8 @@ class JointEstimation(Method):
         if not stop_requested(stop):
             # weighted by the estimated inertia, and with the standard deviations of states for reports
             method = replace(method, reference=fit.theta, state_std=True)
-            begun = replace(problem, theta=fit.theta, guess=fit.paths)
+            reached = without_unreached(problem, described, method, fit)
+            begun = replace(problem, theta=reached, guess=fit.paths)
             again = method.solve(begun, progress=progress, stop=stop)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
@@ -388,7 +399,11 @@ class JointEstimation(Method):
             method=self.name,
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
-            problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
+            problem=WeightedProblem(
+                problem,
+                replace(method, tolerance=max(method.tolerance, fit.remaining)),
+                tuple(path.contacts for path in fit.paths),
+            ),
             examiner=JointExamination(problem, method, fit, summary.rollouts).diagnose,
             seconds=watch.seconds,
         )

@@ -40,8 +40,10 @@ DIFFUSE = 1e2
 """Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
-Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""F, G, covariances of B^-1 w, H and E of one record, (N, ...) each; no step follows the last state."""
+Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""F, G, covariances of B^-1 w at kappa = 1 and of what kappa does not weight, H and E of one record, (N, ...) each; no
+step follows the last state.
+"""
 
 
 def _tangents(at: RecordLinearization, rows: int) -> Tangents:
@@ -49,8 +51,10 @@ def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     B = at.by_next[:, :rows].copy()
     B[-1] = np.eye(B.shape[1])
     inverse = np.linalg.inv(B)
-    F, G, Q = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2)
-    return F, G, Q, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
+    F, G = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows]
+    fixed = np.zeros(at.e.shape, dtype=bool) if at.fixed is None else at.fixed
+    Q, Q_fixed = ((inverse * part[:, None, :rows]) @ inverse.swapaxes(1, 2) for part in (~fixed, fixed))
+    return F, G, Q, Q_fixed, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
 
 @njit(cache=True)
@@ -89,7 +93,7 @@ def _filtered(
     variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
     H and E of errors of the first state, at weight 1.
     """
-    F, G, Q, H, E = tangents
+    F, G, Q, Q_fixed, H, E = tangents
     N, d, columns = G.shape
     states = np.zeros((chosen.sum(), len(weights), d, columns))
     squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
@@ -106,7 +110,7 @@ def _filtered(
                 window += 1
             propagated = np.zeros_like(S)
             _add_product(propagated, F[k], S)
-            S[:, :d], S[:, d:] = Q[k] / weight, propagated[:, d:] + G[k]
+            S[:, :d], S[:, d:] = Q[k] / weight + Q_fixed[k], propagated[:, d:] + G[k]
             _add_product(S[:, :d], propagated[:, :d], F[k].T)
     return states, squares, logs
 
@@ -153,7 +157,7 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
         likely[k] = -0.5 * (squared + logs[k] + width)
         changes[k] = [[change(total - part) for part in row] for row in squares[:, :, k]]
     errors = []
-    for r, (linearized, (F, G, _, H, E), (starts, T), states, *_) in enumerate(filtered):
+    for r, (linearized, (F, G, *_, H, E), (starts, T), states, *_) in enumerate(filtered):
         c, ahead = changes[:, (starts + T // 2) * parts // len(linearized.e), r, :, None], []
         x = states.swapaxes(0, 1) @ c
         for k in (starts + k for k in range(T)):
@@ -255,26 +259,27 @@ class WeightChoice:
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
         # log10 of a weight, that of its fit, its log likelihood, and errors of windows
         rows: list[np.ndarray] = []
-        # states and theta of the fit with a weight, by its log10
-        fits: dict[float, tuple[list[np.ndarray], Vector]] = {}
+        # where the fit with a weight ended, by its log10
+        fits: dict[float, JointIterate] = {}
 
         latest = RecordEquations(method, problem).start()
 
-        def ended(x: list[np.ndarray], theta: Vector) -> JointIterate:
+        def ended(end: JointIterate) -> JointIterate:
             """Where a fit ended, with its inertia as the reference."""
-            equations = RecordEquations(replace(method, reference=theta), replace(problem, theta=theta))
-            return JointIterate(equations, x, theta)
+            own = replace(end.equations.method, reference=end.theta)
+            equations = RecordEquations(own, replace(problem, theta=end.theta), end.equations.contacts)
+            return JointIterate(equations, end.x, end.theta)
 
         def start(at: float) -> JointIterate:
             """Where the fit nearest to the weight 10^at ended, with this weight."""
             nearest = min(fits, key=lambda log_weight: abs(log_weight - at), default=None)
-            x, theta = (latest.x, latest.theta) if nearest is None else fits[nearest]
-            return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
+            end = latest if nearest is None else fits[nearest]
+            return (latest if end.theta is latest.theta else ended(end)).weighing(10**at)
 
         def fit_weight(at: float) -> np.ndarray:
             nonlocal latest
-            end = quick.iteration.minimize(start(at), stop=stop).at
-            fits[at], latest = (end.x, end.theta), ended(end.x, end.theta)
+            end = quick.minimized(start(at), stop=stop).at
+            fits[at], latest = end, ended(end)
             likely, errors = other_weights(latest, 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")

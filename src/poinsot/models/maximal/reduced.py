@@ -43,12 +43,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.spatial.transform import Rotation
 
 from .bodies import State
 from .impulses import Instant, drive, momentum, product, weights
 from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
-from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
+from .quaternions import cross, exp, matrix, multiply, quaternion_of, turn
 from .values import Structure, Values, friction_parts
 
 
@@ -83,7 +82,7 @@ def placed(
     world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
     T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
     R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
-    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
+    e = [quaternion_of(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
     speed, spin = [jnp.zeros(3)] * (world + 1), [jnp.zeros(3)] * (world + 1)  # speeds of the frames' origins
     for body, parent, k, outward in tree(structure):
         # a joint whose child is nearer to the world moves its parent, by the opposite motion
@@ -107,8 +106,8 @@ def placed(
         else:
             turned = product(axes, matrix(exp(jnp.stack(psi)))) if structure.is_ball[k] else axes
         e[body] = multiply(
-            multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi))),
-            _quaternion(far_frame.T),
+            multiply(multiply(e[parent], quaternion_of(near_frame)), exp(jnp.stack(psi))),
+            quaternion_of(far_frame.T),
         )
         R[body] = product(turned, far_frame.T)
         back = turn(R[body], getattr(structure, f"{far}_point")[k])
@@ -118,30 +117,6 @@ def placed(
     out = turn(axes, jnp.asarray(values.center))
     velocity = jnp.concatenate([jnp.stack(speed[:world]) + cross(spins, out), spins], axis=-1)
     return axes, State(jnp.stack(origin[:world]) + out, jnp.stack(e[:world]), velocity)
-
-
-def joint_coordinates(here: Instant) -> Float[Array, "n"]:
-    """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
-    structure, parts = here.structure, []
-    e = jnp.concatenate([jnp.asarray(here.x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
-    for k, free in enumerate(structure.free):
-        e_a = multiply(e[int(structure.parent[k])], _quaternion(structure.parent_frame[k]))
-        e_b = multiply(e[int(structure.child[k])], _quaternion(structure.child_frame[k]))
-        relative = multiply(conjugate(e_a), e_b)  # from frame b to frame a
-        if structure.is_hinge[k]:
-            # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
-            half = jnp.where(relative[3] < 0, -1.0, 1.0)
-            parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
-        elif structure.is_ball[k]:
-            parts.append(log(relative))
-        elif free.any():
-            parts.append(here.at.g[k, np.flatnonzero(free)])
-    return jnp.concatenate(parts) if parts else jnp.zeros(0)
-
-
-def _quaternion(R: np.ndarray) -> Array:
-    """Quaternion of a constant rotation matrix."""
-    return jnp.asarray(Rotation.from_matrix(R).as_quat())
 
 
 def reduced_errors(

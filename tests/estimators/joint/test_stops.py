@@ -1,0 +1,199 @@
+"""End stops: steps against exact events, slopes against differences, and a pendulum that hits them."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from poinsot.estimators.joint import JointEstimation, JointSmoothing, JointSmoothingProblem, Record
+from poinsot.estimators.joint.smoothing import RecordEquations, compiled_linearizer
+from poinsot.estimators.joint.stops import Contacts
+from poinsot.exceptions import InvalidModel
+from poinsot.models.maximal import Encoder, Hinge, Mechanism, Motor, RigidBody, Stops
+
+FREE = (
+    "bob.Jxx",
+    "pivot.drag",
+    "pivot.lower_stop",
+    "pivot.upper_stop",
+    "pivot.stop_restitution",
+    "pivot.stop_give",
+)
+LOWER, UPPER, RESTITUTION, DRAG, GAIN = -0.5, 0.7, 0.4, 0.05, 0.5
+MASS, CENTER, INERTIA, SHAFT = 0.5, 0.3, 4e-3, 1e-3
+H, NOISE = 0.01, 1e-4
+
+
+@cache
+def model():
+    """A pendulum between two stops; one program for all tests."""
+    stops = Stops(LOWER, UPPER)
+    hinge = Hinge("pivot", "world", "bob", axis=(1, 0, 0), drag=DRAG, motor=Motor(GAIN, SHAFT), stops=stops)
+    body = RigidBody("bob", MASS, (INERTIA, INERTIA, 1e-3), center=(0, 0, -CENTER))
+    return Mechanism([body], [hinge], sensors=[Encoder("pivot")], name="pendulum").model(FREE)
+
+
+def theta(**changed):
+    values = np.array([INERTIA, DRAG, LOWER, UPPER, RESTITUTION, 0.0])
+    for name, value in changed.items():
+        values[[each.endswith(f".{name}") for each in FREE].index(True)] = value
+    return values
+
+
+def bouncing(y, rate, u):
+    """Coordinates and rates at the samples, by the scalar equation of motion up to each impact, from (y, rate)."""
+    inertia, found = INERTIA + MASS * CENTER**2 + SHAFT, [(y, rate)]
+    for command in u:
+        left = H
+        while left > 0:
+
+            def slope(_, state, command=command):
+                effort = GAIN * command - DRAG * state[1] - 9.81 * MASS * CENTER * np.sin(state[0])
+                return state[1], effort / inertia
+
+            events = [lambda _, s, e=end: s[0] - e for end in (LOWER, UPPER)]
+            for event, direction in zip(events, (-1, 1), strict=True):
+                event.terminal, event.direction = True, direction
+            way = solve_ivp(slope, (0, left), (y, rate), events=events, rtol=1e-9, atol=1e-11)
+            (y, rate), left = way.y[:, -1], left - way.t[-1]
+            if way.status == 1:
+                # off the stop by less than rounding, so that the next event is the next impact
+                y, rate = np.clip(y, LOWER + 1e-10, UPPER - 1e-10), -RESTITUTION * rate
+        found.append((y, rate))
+    return np.array(found)
+
+
+@cache
+def swung():
+    """Commands and the motion: of some forty impacts."""
+    t = H * np.arange(600)
+    u = 3.5 * np.sin(2 * np.pi * 0.7 * t) + 2.0 * np.sin(2 * np.pi * 1.9 * t + 1)
+    return t, u, bouncing(0.1, 0.0, u[:-1])
+
+
+def record(rng, readings=None):
+    t, u, motion = swung()
+    z = motion[:, :1] if readings is None else readings
+    return Record("swung", t, u[:, None], z + NOISE * rng.standard_normal(z.shape))
+
+
+def test_simulated_impacts_are_those_of_the_exact_motion():
+    # one impact per run: later ones differ by the time of the first, which a step resolves to O(h^2)
+    form = compiled_linearizer(model(), "reduced").form
+    exact = bouncing(0.5, 4.0, np.zeros(30))
+    x = form.simulated(np.array([[0.5, 4.0]]), np.zeros((1, 30, 1)), np.full((1, 30), H), theta())[0]
+    assert exact[:, 0].max() > UPPER - 2 * H and (np.diff(np.sign(exact[:, 1])) != 0).sum() == 1
+    # the arrival's speed is interpolated within the step: to (h a) tau, a some 10 rad/s^2
+    assert np.abs(x[:, 0] - exact[:, 0]).max() < 2e-3
+    assert abs(x[-1, 1] - exact[-1, 1]) < 2e-2
+
+
+def test_no_step_passes_a_stop(rng):
+    form = compiled_linearizer(model(), "reduced").form
+    start = np.column_stack([rng.uniform(LOWER, UPPER, 16), 20 * rng.standard_normal(16)])
+    u = 10 * rng.standard_normal((16, 40, 1))
+    x = form.simulated(start, u, np.full((16, 40), H), theta())
+    assert (x[:, :, 0] >= LOWER - 1e-9).all() and (x[:, :, 0] <= UPPER + 1e-9).all()
+
+
+def test_steps_in_maximal_coordinates_bounce_as_well():
+    form = compiled_linearizer(model(), "implicit").form
+    h, T = 1e-3, 256
+    x = form.simulated(form.pack(np.array([[0.5]]), np.array([[4.0]]), theta()), np.zeros((1, T, 1)),
+                       np.full((1, T), h), theta())[0]  # fmt: skip
+    y, rate, _ = form.unpack(x, theta())
+    before = np.flatnonzero(rate[:, 0] < 0)[0]
+    assert y.max() <= UPPER + 1e-6
+    assert rate[before, 0] == pytest.approx(-RESTITUTION * rate[before - 1, 0], rel=1e-2)
+
+
+def test_slopes_of_residuals_at_stops(rng):
+    """Against central differences, of all arguments."""
+    linearizer, at, N = compiled_linearizer(model(), "reduced"), theta(stop_give=0.01), 20
+    of = Record("short", H * np.arange(N), rng.standard_normal((N, 1)), 0.1 * rng.standard_normal((N, 1)))
+    x = rng.standard_normal((N, 2))
+    active = rng.random((N, 2)) < 0.5
+    active[:, 1] &= ~active[:, 0]
+    numbers = [rng.uniform(0.1, 1.0, (N, 2)) for _ in range(5)]
+
+    def errors(x, at):
+        return linearizer.all_of([of], [x], at, None, (3.0, Contacts(active, *numbers)))[0]
+
+    found, step = errors(x, at), 1e-6
+    assert np.array_equal(found.fixed[:, 0], active.any(axis=1))
+    for k in range(len(FREE)):
+        d = step * np.eye(len(FREE))[k]
+        np.testing.assert_allclose(
+            found.by_theta[:, :, k], (errors(x, at + d).e - errors(x, at - d).e) / (2 * step), atol=1e-6
+        )
+    for first in (0, 1):  # every other sample moves, so that a step has one end that does
+        for j in range(2):
+            d = np.zeros_like(x)
+            d[first::2, j] = step
+            slope = (errors(x + d, at).e - errors(x - d, at).e) / (2 * step)
+            expected = np.where(
+                (np.arange(N) % 2 == first)[:, None], found.by_x[:, :, j], found.by_next[:, :, j]
+            )
+            np.testing.assert_allclose(slope[:-1], expected[:-1], atol=1e-5)
+
+
+@cache
+def estimated(seed=0):
+    problem = JointSmoothingProblem(
+        model(), [record(np.random.default_rng(seed))], theta(Jxx=8e-3, drag=0.1, lower_stop=-0.6, upper_stop=0.75),
+        upper={"pivot.stop_restitution": 1.0},
+    )  # fmt: skip
+    return JointEstimation(JointSmoothing(weight=1e8, noise=(NOISE,))).solve(problem)
+
+
+def test_parameters_of_a_pendulum_that_hits_its_stops():
+    estimate = estimated()
+    assert estimate.status.converged
+    # std of some 0.5 %: 5 of them, and what straight lines within a step neglect
+    assert estimate["bob.Jxx"] == pytest.approx(INERTIA, rel=0.03)
+    assert estimate["pivot.drag"] == pytest.approx(DRAG, rel=0.05)
+    assert estimate["pivot.lower_stop"] == pytest.approx(LOWER, abs=2e-3)
+    assert estimate["pivot.upper_stop"] == pytest.approx(UPPER, abs=2e-3)
+    assert estimate["pivot.stop_restitution"] == pytest.approx(RESTITUTION, abs=0.05)
+    assert estimate.certificate().holds
+
+
+def test_a_stop_out_of_reach_is_not_determined(rng):
+    t, u, _ = swung()
+    form = compiled_linearizer(model(), "reduced").form
+    far = theta(lower_stop=-3.0, upper_stop=3.0)
+    x = form.simulated(np.array([[0.1, 0.0]]), 0.2 * u[None, :-1, None], np.full((1, len(t) - 1), H), far)[0]
+    of = Record("gentle", t, 0.2 * u[:, None], x[:, :1] + NOISE * rng.standard_normal((len(t), 1)))
+    fit = JointEstimation(JointSmoothing(weight=1e8, noise=(NOISE,))).solve(
+        JointSmoothingProblem(model(), [of], theta())
+    )
+    known = dict(zip(fit.names, fit.parameters.identifiable.tolist(), strict=True))
+    assert known["bob.Jxx"] and known["pivot.drag"]
+    assert not known["pivot.upper_stop"] and not known["pivot.lower_stop"]
+    assert fit["pivot.upper_stop"] >= x[:, 0].max()
+
+
+def test_impacts_do_not_weigh_as_errors_of_the_model(rng):
+    """The residuals of steps are those of a motion without stops."""
+    at = RecordEquations(
+        JointSmoothing(weight=1e8, noise=(NOISE,)), JointSmoothingProblem(model(), [record(rng)], theta())
+    )
+    fit = at.method.solve(at.problem)
+    touched = fit.paths[0].contacts.active.any(axis=1)
+    assert 10 < touched.sum() < 200
+    assert 1e4 * np.abs(fit.paths[0].step_errors).max() < 10
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "lower or upper"),
+        ({"lower": 1.0, "upper": 0.0}, "below the upper"),
+        ({"upper": 1.0, "restitution": 1.5}, "from 0 to 1"),
+        ({"upper": 1.0, "give": -1.0}, "at least 0"),
+    ],
+)
+def test_stops_that_are_none(given, words):
+    with pytest.raises(InvalidModel, match=words):
+        Stops(**given)
