@@ -79,14 +79,13 @@ def record(rng, readings=None):
 
 
 def test_simulated_impacts_are_those_of_the_exact_motion():
-    # one impact per run: later ones differ by the time of the first, which a step resolves to O(h^2)
+    # within a step paths are parabolas: to (h rate)^2 of the acceleration, 1e-2 of some 10 rad/s^2, times h
     form = compiled_linearizer(model(), "reduced").form
     exact = bouncing(0.5, 4.0, np.zeros(30))
     x = form.simulated(np.array([[0.5, 4.0]]), np.zeros((1, 30, 1)), np.full((1, 30), H), theta())[0]
     assert exact[:, 0].max() > UPPER - 2 * H and (np.diff(np.sign(exact[:, 1])) != 0).sum() == 1
-    # the arrival's speed is interpolated within the step: to (h a) tau, a some 10 rad/s^2
-    assert np.abs(x[:, 0] - exact[:, 0]).max() < 2e-3
-    assert abs(x[-1, 1] - exact[-1, 1]) < 2e-2
+    assert np.abs(x[:, 0] - exact[:, 0]).max() < 5e-4
+    assert abs(x[-1, 1] - exact[-1, 1]) < 5e-3
 
 
 def test_no_step_passes_a_stop(rng):
@@ -115,6 +114,7 @@ def test_slopes_of_residuals_at_stops(rng):
     x = rng.standard_normal((N, 2))
     active = rng.random((N, 2)) < 0.5
     active[:, 1] &= ~active[:, 0]
+    active[-1] = False  # no step follows
     numbers = [rng.uniform(0.1, 1.0, (N, 2)) for _ in range(5)]
 
     def errors(x, at):
@@ -150,12 +150,10 @@ def estimated(seed=0):
 def test_parameters_of_a_pendulum_that_hits_its_stops():
     estimate = estimated()
     assert estimate.status.converged
-    # std of some 0.5 %: 5 of them, and what straight lines within a step neglect
-    assert estimate["bob.Jxx"] == pytest.approx(INERTIA, rel=0.03)
-    assert estimate["pivot.drag"] == pytest.approx(DRAG, rel=0.05)
-    assert estimate["pivot.lower_stop"] == pytest.approx(LOWER, abs=2e-3)
-    assert estimate["pivot.upper_stop"] == pytest.approx(UPPER, abs=2e-3)
-    assert estimate["pivot.stop_restitution"] == pytest.approx(RESTITUTION, abs=0.05)
+    off, std = np.abs(estimate.values - theta()), estimate.std
+    assert (off < 4 * std).all(), dict(zip(FREE, zip(off, std, strict=True), strict=True))
+    # a stop's give and its position are told apart by impacts of different speeds
+    assert (std < [3e-4, 2e-3, 2e-2, 2e-2, 0.1, 5e-3]).all(), std
     assert estimate.certificate().holds
 
 

@@ -35,7 +35,7 @@ from ...models.maximal.joints import WORLD
 from ...models.maximal.values import Entry
 from ...statistics import NORMAL_95
 from .forms import Form
-from .prediction import horizon_of
+from .prediction import clear_windows, horizon_of
 from .problem import JointFit, JointSmoothingProblem, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
 
@@ -247,10 +247,11 @@ class Rollouts:
     def starts(self) -> list[np.ndarray]:
         """Steps (W, T) of the windows of each record."""
         horizons = horizon_of(self.problem.model, self.problem.records, self.fit.theta)
-        return [
-            np.arange(0, len(record.times) - T, T)[:, None] + np.arange(T)
-            for record, T in zip(self.problem.records, horizons, strict=True)
-        ]
+        windows = (
+            clear_windows(np.arange(0, len(record.times) - T, T), T, path.contacts)
+            for record, path, T in zip(self.problem.records, self.fit.paths, horizons, strict=True)
+        )
+        return [starts[:, None] + np.arange(T) for starts, T in windows]
 
     @cached_property
     def states(self) -> list[np.ndarray]:

@@ -17,11 +17,14 @@ from ...arrays import Float, Int, Vector
 from ...models.maximal import Model
 from .problem import JointSmoothingProblem, Record, RecordFit, first_guess, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
+from .stops import Contacts
 
 SHORTEST = 8
 """Minimum number of steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
+FEWEST = 4
+"""Windows without contacts with end stops, below which they are halved: effects are examined from four on."""
 LARGEST_PART = 6
 """A window is at most this part of a record: with the history of the first, five windows are left."""
 
@@ -52,6 +55,33 @@ def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[i
     return horizons
 
 
+def clear_windows(
+    starts: Int[np.ndarray, "W"], T: int, contacts: Contacts | None
+) -> tuple[Int[np.ndarray, "W"], int]:
+    """Starts and length of windows in which no end stop is touched; the given ones where there are no contacts.
+
+    An impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
+    until there are as many as without contacts, at most four, or until they are the shortest ones.
+    """
+    if contacts is None or not len(starts):
+        return starts, T
+    touched, first = np.flatnonzero(contacts.active.any(axis=1)), int(starts[0])
+    last, length = int(starts[-1]) + T, T
+    while True:
+        found, k = [], first
+        while k + length <= last:
+            inside = touched[(touched >= k) & (touched < k + length)]
+            if len(inside):
+                k = int(inside[-1]) + 1
+            else:
+                found.append(k)
+                k += length
+        if len(found) >= min(len(starts), FEWEST) or length <= SHORTEST:
+            # a motion that never leaves its stops is predicted with them
+            return (np.array(found), length) if found else (starts, T)
+        length = max(length // 2, SHORTEST)
+
+
 def predicted(
     method: JointSmoothing,
     model: Model,
@@ -66,7 +96,12 @@ def predicted(
     horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
         last = len(record.times) - 1
-        starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
+        begin = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T)
+        begin, T = clear_windows(
+            begin, min(T, last - int(begin[-1])), None if paths is None else paths[k].contacts
+        )
+        starts.append(begin)
+        horizons[k] = T
         for end in starts[-1].tolist():
             # at least four samples: a record has no fewer
             cut = slice(max(end - max(T, 3), 0), max(end + 1, 4))

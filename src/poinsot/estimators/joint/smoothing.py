@@ -151,13 +151,14 @@ class JointSmoothing(Method):
         """
         start = RecordEquations(self, problem).start()
         if start.equations.contacts is not None and problem.guess is None:
-            # with a large weight, noise of readings would look like impulses of stops
             quick = replace(self, tolerance=max(self.tolerance, APPROACH))
             weight = start.own_weight
             while weight < self.weight and not stop_requested(stop):
                 start, weight = quick.minimized(start.weighing(weight), stop=stop).at, weight * HIGHER
             start = start.weighing(self.weight)
-        minimum = self.minimized(start, progress=progress, stop=stop)
+        # a guess comes with its contacts
+        search = self.minimized if problem.guess is None else self.iteration.minimize
+        minimum = search(start, progress=progress, stop=stop)
         return minimum.at.equations.result(start, minimum)
 
     def minimized(
@@ -192,7 +193,9 @@ class RecordEquations:
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
             begun = (first_guess(problem.model, record, theta) for record in problem.records)
-            return self.at([form.pack(*motion, theta) for motion in begun], theta)
+            x = [form.pack(*motion, theta) for motion in begun]
+            # noise of readings would look like impulses of stops
+            return JointIterate(self.without_contacts() if self.needs_contacts else self, x, theta)
         x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
         known = [fit.contacts for fit in problem.guess if fit.contacts is not None]
         if len(known) < len(problem.guess):
@@ -201,11 +204,9 @@ class RecordEquations:
 
     def at(self, x: list[np.ndarray], theta: Vector) -> JointIterate:
         """An iterate, with the contacts of its motion where there are end stops."""
-        model = self.problem.model
-        if not (model.structure.ends and self.form.finds_contacts):
+        if not self.needs_contacts:
             return JointIterate(self, x, theta)
-        samples = sum(len(states) for states in x)
-        free = RecordEquations(self.method, self.problem, Contacts.none(samples, len(model.structure.ends)))
+        model, free = self.problem.model, self.without_contacts()
         n, spreads, contacts = len(model.mechanism.coordinates), stop_spreads(model, self.noise), []
         before = [None] * len(x) if self.contacts is None else self.by_record(self.contacts)
         rows = zip(self.problem.records, x, free.linearized(x, theta), before, strict=True)
@@ -214,6 +215,17 @@ class RecordEquations:
             motion = self.form.unpack(states, theta)[:2]
             contacts.append(Contacts.of(model, motion, theta, h, np.asarray(without.e)[:, :n], spreads, mine))
         return JointIterate(RecordEquations(self.method, self.problem, Contacts.joined(contacts)), x, theta)
+
+    @property
+    def needs_contacts(self) -> bool:
+        """Whether contacts with end stops are found from the motion."""
+        return bool(self.problem.model.structure.ends) and self.form.finds_contacts
+
+    def without_contacts(self) -> RecordEquations:
+        """Equations in which no step touches a stop."""
+        samples = sum(len(record.times) for record in self.problem.records)
+        none = Contacts.none(samples, len(self.problem.model.structure.ends))
+        return RecordEquations(self.method, self.problem, none)
 
     def by_record(self, contacts: Contacts) -> list[Contacts]:
         """Contacts of each record."""

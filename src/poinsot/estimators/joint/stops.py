@@ -181,12 +181,17 @@ def stopped_step(
         p, restitution, give = _numbers(values, end)
         reached = (y_1 > p) & (v_1 > 0)
         tau = jnp.clip((p - y_0) / jnp.where(reached & (y_1 > y_0), y_1 - y_0, 1.0), 0.0, 1.0)
-        arrival = jnp.maximum(v_0 + (v_1 - v_0) * tau, 0.0)
+        rest, gained = (1 - tau) * h, (v_1 - v_0) / h
+        arrival = jnp.maximum(v_0 + gained * tau * h, 0.0)
         back = -restitution * arrival
+        # what accelerates the joint acts after the impact, too, but not into the stop
+        last = p + give * (arrival - back)
+        at_stop = jnp.stack(
+            [last + jnp.minimum(back + gained * rest / 2, 0) * rest, jnp.minimum(back + gained * rest, 0)]
+        )
         places = jnp.array([place, n + place])
         held = held.at[places].set(held[places] | reached)
-        at_stop = sign * jnp.stack([p + give * (arrival - back) + back * (1 - tau) * h, back])
-        target = target.at[places].set(jnp.where(reached, at_stop, target[places]))
+        target = target.at[places].set(jnp.where(reached, sign * at_stop, target[places]))
     return solve(jnp.where(held, target, free), held, target)
 
 

@@ -312,7 +312,7 @@ class WeightChoice:
         if usable.any():  # none is where even the first fit has diverged
             at = self.most_likely(table[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
         begun = start(at)
-        fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
+        fit = begun.equations.result(begun, method.minimized(begun, stop=stop))
         tried, scores = 10 ** table[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 
