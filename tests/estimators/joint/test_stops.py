@@ -79,12 +79,13 @@ def record(rng, readings=None):
 
 
 def test_simulated_impacts_are_those_of_the_exact_motion():
-    # within a step paths are parabolas: to (h rate)^2 of the acceleration, 1e-2 of some 10 rad/s^2, times h
+    # a = 19 rad/s^2 near the stop and v = 2.6 rad/s: the mean speed is reached a h^2 / 8 v = 9e-5 s early, which moves
+    # the motion after it by (1 + e) v = 3.6 and its speed by (1 + e) a = 27 times as much; 0.23 s are left
     form = compiled_linearizer(model(), "reduced").form
     exact = bouncing(0.5, 4.0, np.zeros(30))
     x = form.simulated(np.array([[0.5, 4.0]]), np.zeros((1, 30, 1)), np.full((1, 30), H), theta())[0]
     assert exact[:, 0].max() > UPPER - 2 * H and (np.diff(np.sign(exact[:, 1])) != 0).sum() == 1
-    assert np.abs(x[:, 0] - exact[:, 0]).max() < 5e-4
+    assert np.abs(x[:, 0] - exact[:, 0]).max() < 1e-3
     assert abs(x[-1, 1] - exact[-1, 1]) < 5e-3
 
 

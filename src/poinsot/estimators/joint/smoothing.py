@@ -167,7 +167,7 @@ class JointSmoothing(Method):
         """Where the iteration ends, with the contacts with end stops of the motion there."""
         minimum = self.iteration.minimize(start, progress=progress, stop=stop)
         history: tuple[Iteration, ...] = ()
-        for _ in range(self.contact_rounds):
+        for _ in range(self.contact_rounds if start.equations.needs_contacts else 0):
             again = minimum.at.equations.at(minimum.at.x, minimum.at.theta)
             if again.equations.touches_as(minimum.at.equations) or stop_requested(stop):
                 break
