@@ -57,7 +57,7 @@ def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[i
 
 def clear_windows(
     starts: Int[np.ndarray, "W"], T: int, contacts: Contacts | None
-) -> tuple[Int[np.ndarray, "W"], int]:
+) -> tuple[Int[np.ndarray, "V"], int]:
     """Starts and length of windows in which no end stop is touched; the given ones where there are no contacts.
 
     An impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
