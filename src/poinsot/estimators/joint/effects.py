@@ -209,8 +209,13 @@ class Rollouts:
 
     @cached_property
     def observable(self) -> np.ndarray:
-        """Places of the b estimated parameters that the readings determine."""
-        return self.fit.open[np.isfinite(self.fit.robust_std[self.fit.open])]
+        """Places of the b estimated parameters that the readings determine, without those of end stops.
+
+        No window touches a stop (`clear_windows`).
+        """
+        entries = self.problem.model.mechanism.entries
+        of_stops = np.array([entries[name].kind.startswith("stop") for name in self.fit.names], dtype=bool)
+        return self.fit.open[(np.isfinite(self.fit.robust_std) & ~of_stops)[self.fit.open]]
 
     @property
     def theta(self) -> Vector:
