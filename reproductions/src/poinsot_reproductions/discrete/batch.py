@@ -288,7 +288,7 @@ class _Solver:
         there = jnp.concatenate([stepped, ~jnp.isnan(z)], axis=1)
         of_steps = jnp.full(self.form.rows, jnp.sqrt(weight))
         roots = jnp.where(there, jnp.concatenate([of_steps, 1 / common.noise]), 0.0)
-        at = RecordLinearization(*linearized).weighted(roots, 1.0).opened(common.open)  # type: ignore[arg-type]
+        at = RecordLinearization(*linearized).weighted(roots, 1.0).opened(common.open)
         return at._replace(there=there)
 
     def _start(self, x: Array, theta: Array, given: _Given, common: _Common) -> RecordLinearization:

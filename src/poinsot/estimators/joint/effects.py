@@ -38,6 +38,7 @@ from .forms import Form
 from .prediction import clear_windows, horizon_of
 from .problem import JointFit, JointSmoothingProblem, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
+from .stops import touching
 
 STEP = 1e-4
 """Steps of finite differences, relative to parameters, and of states."""
@@ -251,12 +252,14 @@ class Rollouts:
     @cached_property
     def starts(self) -> list[np.ndarray]:
         """Steps (W, T) of the windows of each record."""
-        horizons = horizon_of(self.problem.model, self.problem.records, self.fit.theta)
-        windows = (
-            clear_windows(np.arange(0, len(record.times) - T, T), T, path.contacts)
-            for record, path, T in zip(self.problem.records, self.fit.paths, horizons, strict=True)
-        )
-        return [starts[:, None] + np.arange(T) for starts, T in windows]
+        model, theta = self.problem.model, self.fit.theta
+        stops, found = self.method.stops_of(model, theta), []
+        horizons = horizon_of(model, self.problem.records, theta)
+        for record, T in zip(self.problem.records, horizons, strict=True):
+            starts = np.arange(0, len(record.times) - T, T)
+            starts, T = clear_windows(starts, T, touching(model, record, theta, stops))
+            found.append(starts[:, None] + np.arange(T))
+        return found
 
     @cached_property
     def states(self) -> list[np.ndarray]:

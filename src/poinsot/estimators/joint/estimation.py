@@ -35,13 +35,13 @@ from ...models.maximal import Model, State
 from ...models.maximal.values import friction_effort
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
+from .contacts import NONE, StopEstimate, check_stops_are_read, reached_stops, suspected_stops, widest_stops
 from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, at_held_out
-from .stopped import starting_at_readings, without_unreached
-from .stops import Contacts
+from .stops import declared_stops
 from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
@@ -302,15 +302,10 @@ class Summary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedProblem(Brief):
-    """A problem with the method that weights its residuals, for certificates of estimates.
-
-    Args:
-        contacts: contacts with end stops of each record, with which residuals are computed.
-    """
+    """A problem with the method that weights its residuals, for certificates of estimates."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
-    contacts: tuple[Contacts | None, ...] = ()
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and bounds at the estimate's values and motions; nothing is iterated."""
@@ -323,11 +318,9 @@ class WeightedProblem(Brief):
         names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
         motions, guess = motions_of(estimate), []
         bodies: Sequence[State | None] = estimate.extra(BodyMotions) or [None] * len(motions)
-        contacts = self.contacts or [None] * len(motions)
-        rows = zip(motions, self.problem.records, bodies, contacts, strict=True)
-        for motion, record, states, touched in rows:
+        for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
             y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
-            guess.append(replace(RecordFit.at(record, y, rate, states), contacts=touched))
+            guess.append(RecordFit.at(record, y, rate, states))
         at_values = replace(self.problem, theta=inside, guess=guess)
         stationarity = RecordEquations(self.method, at_values).start().stationarity()
         return Certificate(stationarity, bounds.holds(theta), tolerance)
@@ -369,7 +362,11 @@ class JointEstimation(Method):
         watch = Stopwatch()
         method = replace(self.method, reference=problem.parameters.theta, settled=self.settled)
         problem.check_motion(method.noise_of(problem.model))
-        described, problem = problem.parameters.theta, starting_at_readings(problem)
+        declared = np.isfinite(declared_stops(problem.model, problem.parameters.theta))
+        check_stops_are_read(problem, declared)
+        ends = declared | suspected_stops(method, problem)
+        method = replace(method, stops=widest_stops(problem, ends))
+        stops: StopEstimate | None = None
         chosen: ChosenWeight | None = None
         if self.weight_choice is None:
             fit = method.solve(problem, progress=progress, stop=stop)
@@ -379,10 +376,15 @@ class JointEstimation(Method):
             watch.lap("weight")
         if not stop_requested(stop):
             # weighted by the estimated inertia, and with the standard deviations of states for reports
-            method = replace(method, reference=fit.theta, state_std=True)
-            reached = without_unreached(problem, described, method, fit)
-            begun = replace(problem, theta=reached, guess=fit.paths)
+            method = replace(method, reference=fit.theta)
+            begun = replace(problem, theta=fit.theta, guess=fit.paths)
+            method = replace(method, stops=reached_stops(method, begun, ends), state_std=True)
+            stops = StopEstimate.of(method, begun)
+            # where no bounce and no rest is seen, errors near an end are those of something else
+            method = replace(method, stops=np.where(declared | stops.is_found, stops.zones, NONE))
+            begun = stops.known_to(begun)
             again = method.solve(begun, progress=progress, stop=stop)
+            problem = replace(problem, theta=begun.theta, priors=begun.priors)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
         problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
@@ -399,11 +401,8 @@ class JointEstimation(Method):
             method=self.name,
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
-            problem=WeightedProblem(
-                problem,
-                replace(method, tolerance=max(method.tolerance, fit.remaining)),
-                tuple(path.contacts for path in fit.paths),
-            ),
-            examiner=JointExamination(problem, method, fit, summary.rollouts).diagnose,
+            problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
+            examiner=JointExamination(problem, method, fit, summary.rollouts, stops).diagnose,
+            corrected=() if stops is None else tuple(stops.undeclared(problem.model, ~declared)),
             seconds=watch.seconds,
         )

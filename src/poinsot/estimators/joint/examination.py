@@ -27,6 +27,7 @@ from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...models.maximal import Encoder, RateSensor
 from ...recording import Recording
+from .contacts import END_STOP, StopEstimate, widest_stops
 from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
@@ -66,7 +67,7 @@ FAR = Cause(
     "Inertia about a joint is far from the described one.",
     "Correct rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
 )
-CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR)
+CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR, END_STOP)
 """Causes that the linear family does not have."""
 
 POOR, HARDLY = 0.32, 0.9
@@ -101,12 +102,13 @@ SUSPICIOUS = {
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit with its problem, method and rollouts."""
+    """A fit with its problem, method and rollouts, and end stops where it was not interrupted."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     rollouts: Rollouts
+    stops: StopEstimate | None = None
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
@@ -118,6 +120,7 @@ class JointExamination:
             # while single samples are wrong, nothing else can be judged
             if all(isinstance(wrong, Finding) and wrong.severity < ERROR for wrong in found):
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
+                found += () if self.stops is None else self.stops.declared(self.problem)
                 suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
@@ -156,7 +159,11 @@ class JointExamination:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
         model, fit = self.problem.model, self.fit
         kinds = [model.mechanism.entries[name].kind for name in fit.names]
-        at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
+        at_bound = [
+            k
+            for k in fit.open.tolist()
+            if fit.theta[k] <= model.lower[k] and kinds[k] != "stop_restitution"  # 0 is an inelastic stop
+        ]
         massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
         others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
         for names, severity in ((massless, WARNING), (others, NOTE)):
@@ -351,7 +358,10 @@ class JointExamination:
                 for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
-            method = replace(self.method, state_std=False, reference=model.theta)
+            # stops are where the changed readings are farthest, on either side
+            ends = np.isfinite(self.method.stops_of(model, self.fit.theta)).any(axis=1, keepdims=True)
+            stops = widest_stops(problem, np.repeat(ends, 2, axis=1))
+            method = replace(self.method, state_std=False, reference=model.theta, stops=stops)
             try:
                 for _ in range(2):  # weight by the residuals of the initial guess, then by those of the fit
                     method = replace(method, weight=RecordEquations(method, problem).start().own_weight)

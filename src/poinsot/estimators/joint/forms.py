@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ...exceptions import InvalidMethod, InvalidModel
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
-from .stops import Contacts, stopped_step, with_stops
+from .stops import stopped_step
 
 NEWTON_STEPS = 6
 """Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
@@ -69,8 +69,6 @@ class Form(ABC):
     """Numbers in the tangent of a state."""
     rows: int
     """Number of errors of a step."""
-    finds_contacts: ClassVar[bool] = False
-    """Whether contacts with end stops are found from the motion; otherwise their impulses are part of a step."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -114,12 +112,6 @@ class Form(ABC):
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
         """Factor from defects of the motion to errors of a step; the identity where errors are defects."""
         return jnp.eye(self.rows)
-
-    def at_stops(
-        self, e: Float[Array, "rows"], y: Row, theta: Theta, root: Scalar, contacts: Contacts
-    ) -> tuple[Float[Array, "rows"], Bool[Array, "rows"]]:
-        """Errors e of a step to y where end stops act, and which do not depend on the weight; see `stops`."""
-        raise NotImplementedError
 
     def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
         """Constraint violation of the first state (3.16, 3.17), as impulses; empty without multipliers."""
@@ -168,8 +160,6 @@ class Form(ABC):
 class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y')."""
 
-    finds_contacts = True
-
     def __init__(self, model: Model):
         super().__init__(model)
         structure = model.structure
@@ -211,11 +201,6 @@ class ReducedForm(Form):
             return stopped_step(self.model, solve, x, theta, h)
         none = jnp.zeros(self.size)
         return solve(x + jnp.concatenate([h * x[self.n :], jnp.zeros(self.n)]), none > 0, none)
-
-    def at_stops(
-        self, e: Float[Array, "rows"], y: Row, theta: Theta, root: Scalar, contacts: Contacts
-    ) -> tuple[Float[Array, "rows"], Bool[Array, "rows"]]:
-        return with_stops(self.model, e, (y[: self.n], y[self.n :]), theta, root, contacts)
 
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
         return self.model.joint_inertia(jnp.asarray(x)[: self.n], theta)

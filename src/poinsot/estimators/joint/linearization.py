@@ -40,7 +40,6 @@ from ...models.maximal import double_precision
 from ...models.maximal.precision import Numbers, Scalar
 from .forms import Form, in_chunks
 from .problem import Record
-from .stops import Contacts
 
 TOGETHER = 8
 """Steps in a batch of a chunk: intermediate results then fit into the first cache. 16 take three times as long, 1
@@ -56,7 +55,6 @@ class RecordLinearization(NamedTuple):
         by_theta: (N, m, p) P.
         start: (m_0,) errors of the first state, (m_0, d) and (m_0, p) their derivatives; None where there are none.
         there: (N, m) whether the error exists (a step, a reading); None: all do.
-        fixed: (N, m) errors of steps whose weight is not kappa (`stops`); None: none.
     """
 
     e: Float[Numbers, "N m"]
@@ -65,7 +63,6 @@ class RecordLinearization(NamedTuple):
     by_theta: Float[Numbers, "N m p"]
     start: tuple[Float[Numbers, "m0"], Float[Numbers, "m0 d"], Float[Numbers, "m0 p"]] | None = None
     there: Bool[Numbers, "N m"] | None = None
-    fixed: Bool[Numbers, "N m"] | None = None
 
     @property
     def cost(self) -> Any:
@@ -83,35 +80,12 @@ class RecordLinearization(NamedTuple):
         factor = roots[..., None]
         first = None if self.start is None else tuple(start * part for part in self.start)
         scaled = (self.e * roots, self.by_x * factor, self.by_next * factor, self.by_theta * factor)
-        return RecordLinearization(*scaled, first, self.there, self.fixed)  # type: ignore[arg-type]
+        return RecordLinearization(*scaled, first, self.there)  # type: ignore[arg-type]
 
     def opened(self, columns: Int[Numbers, "q"]) -> RecordLinearization:
         """The linearization with only these columns of theta."""
         first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
         return self._replace(by_theta=self.by_theta[:, :, columns], start=first)
-
-
-def contact_rows_apart(records: Sequence[RecordLinearization]) -> list[RecordLinearization]:
-    """The same errors, with those of contacts with end stops in rows of their own, after all others.
-
-    Their size says nothing about that of impulses that the model lacks.
-    """
-    if any(record.fixed is None for record in records):
-        return list(records)
-    columns = np.flatnonzero(np.any([np.any(record.fixed, axis=0) for record in records], axis=0))
-    separated = []
-    for record in records:
-        apart, there = np.asarray(record.fixed), np.asarray(record.there)
-        kept = np.concatenate([~apart, apart[:, columns]], axis=1)
-        e, by_x, by_next, by_theta = (
-            np.concatenate([part, part[:, columns]], axis=1)
-            for part in (record.e, record.by_x, record.by_next, record.by_theta)
-        )
-        for part in (e, by_x, by_next, by_theta):
-            part[~kept] = 0.0
-        exists = kept & np.concatenate([there, there[:, columns]], axis=1)
-        separated.append(RecordLinearization(e, by_x, by_next, by_theta, record.start, exists))
-    return separated
 
 
 class Linearizer:
@@ -121,7 +95,7 @@ class Linearizer:
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
         self._call: Callable[..., Any] = jax.jit(
-            lambda *given: self.of_samples(given[:-3], given[-3], TOGETHER, *given[-2:])
+            lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
         )
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
@@ -132,13 +106,13 @@ class Linearizer:
         x: Sequence[np.ndarray],
         theta: Vector,
         reference: Vector | None = None,
-        at_stops: tuple[float, Contacts] | None = None,
+        touched: Sequence[Bool[np.ndarray, "N"]] | None = None,
     ) -> list[RecordLinearization]:
         """Linearized records at states x (N, size).
 
         Args:
             reference: step errors are by `Form.by_inertia`; None: as they are.
-            at_stops: sqrt(kappa), and contacts with end stops, of all samples; None: there are no stops.
+            touched: steps of each record that have no errors, as the impulse of an end stop is unknown; None: no step.
         """
         given = []
         for record, states in zip(records, x, strict=True):
@@ -147,59 +121,48 @@ class Linearizer:
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
-        last = theta, reference, None if at_stops is None else at_stops[0]
-        whole += [] if at_stops is None else at_stops[1]
-        stacked = in_chunks(self._call, len(whole[0]), *whole, last=last)
+        stacked = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]
         linearized = []
-        for record, states, *parts in zip(records, x, *split, strict=True):
-            measured = ~np.isnan(record.z)
-            there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
+        for k, (record, states, *parts) in enumerate(zip(records, x, *split, strict=True)):
+            free = np.ones(len(states), dtype=bool) if touched is None else ~touched[k]
+            there = np.concatenate(
+                [np.repeat(free[:, None], self.form.rows, axis=1), ~np.isnan(record.z)], axis=1
+            )
             there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            *rows, fixed = parts if at_stops is not None else (*parts, None)
-            linearized.append(RecordLinearization(*rows, start if len(start[0]) else None, there, fixed))  # type: ignore[call-arg]
+            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
         return linearized
 
     def of_samples(
-        self,
-        samples: tuple[Array, ...],
-        theta: Array,
-        together: int,
-        reference: Array | None = None,
-        root: Array | None = None,
-    ) -> tuple[Array, ...]:
+        self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
+    ) -> tuple[Array, Array, Array, Array]:
         """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
-        (p,); `together` is the number of samples in a batch. With `root`, sqrt(kappa), samples also have the numbers of
-        `Contacts`, and the result has which errors are fixed.
+        (p,); `together` is the number of samples in a batch.
         """
 
-        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, ...]:
-            x, y, u, z, h, *contacts = sample
+        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
+            x, y, u, z, h = sample
             form = self.form
             zero = jnp.zeros(form.degrees)
 
-            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, tuple[Array, ...]]:
+            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
                 start, end = form.plus(x, d), form.plus(y, d_next)
                 # the difference first, then without full turns: in [-pi, pi] for any turn of the state
                 away = form.model.nearest_turn(form.readings(start, theta) - z)
                 step = form.step_errors(start, end, u, theta, h)
-                fixed: tuple[Array, ...] = ()
-                if root is not None:
-                    step, mine = form.at_stops(step, end, theta, root, Contacts(*contacts))
-                    fixed = (jnp.concatenate([mine, jnp.zeros(len(away), bool)]),)
                 if reference is not None:
                     step = form.by_inertia(step, start, theta, reference)
                 e = jnp.concatenate([step, away])
-                return e, (e, *fixed)
+                return e, e
 
-            slopes, (e, *fixed) = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
-            return e, *slopes, *fixed
+            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
+            return e, *slopes
 
-        rows: tuple[Array, ...] = jax.lax.map(linearize_sample, samples, batch_size=together)
+        rows: tuple[Array, Array, Array, Array] = jax.lax.map(linearize_sample, samples, batch_size=together)
         return rows
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:

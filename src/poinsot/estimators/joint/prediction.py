@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ...arrays import Float, Int, Vector
+from ...arrays import Bool, Float, Int, Vector
 from ...models.maximal import Model
 from .problem import JointSmoothingProblem, Record, RecordFit, first_guess, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
-from .stops import Contacts
+from .stops import touching
 
 SHORTEST = 8
 """Minimum number of steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
+HISTORY = 0.5
+"""Steps without contact before a window, by those of the window."""
 FEWEST = 4
-"""Windows without contacts with end stops, below which they are halved: effects are examined from four on."""
+"""Windows between contacts with end stops, below which they are halved: effects are examined from four on."""
 LARGEST_PART = 6
 """A window is at most this part of a record: with the history of the first, five windows are left."""
 
@@ -56,23 +58,22 @@ def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[i
 
 
 def clear_windows(
-    starts: Int[np.ndarray, "W"], T: int, contacts: Contacts | None
+    starts: Int[np.ndarray, "W"], T: int, touched: Bool[np.ndarray, "N"], history: float = 0.0
 ) -> tuple[Int[np.ndarray, "V"], int]:
-    """Starts and length of windows in which no end stop is touched; the given ones where there are no contacts.
+    """Starts and length of windows without contact with an end stop; the given ones if no step is in contact.
 
-    An impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
+    Steps before a window, `history` of its length, are without contact, too: its first state follows from them. An impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
     until there are as many as without contacts, at most four, or until they are the shortest ones.
     """
-    if contacts is None or not len(starts):
+    if not touched.any() or not len(starts):
         return starts, T
-    touched, first = np.flatnonzero(contacts.active.any(axis=1)), int(starts[0])
-    last, length = int(starts[-1]) + T, T
+    contacts, first, last, length = np.flatnonzero(touched), int(starts[0]), int(starts[-1]) + T, T
     while True:
-        found, k = [], first
+        found, k, before = [], first, max(int(history * length), SHORTEST) if history else 0
         while k + length <= last:
-            inside = touched[(touched >= k) & (touched < k + length)]
+            inside = contacts[(contacts >= k - before) & (contacts < k + length)]
             if len(inside):
-                k = int(inside[-1]) + 1
+                k = int(inside[-1]) + 1 + before
             else:
                 found.append(k)
                 k += length
@@ -93,16 +94,15 @@ def predicted(
 
     First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
-    horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
+    horizons, lengths, histories, guess, starts = horizon_of(model, records, theta), [], [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
         last = len(record.times) - 1
         begin = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T)
-        begin, T = clear_windows(
-            begin, min(T, last - int(begin[-1])), None if paths is None else paths[k].contacts
-        )
+        touched = touching(model, record, theta, method.stops_of(model, theta))
+        begin, T = clear_windows(begin, min(T, last - int(begin[-1])), touched, HISTORY)
         starts.append(begin)
-        horizons[k] = T
-        for end in starts[-1].tolist():
+        lengths.append(T)
+        for end in begin.tolist():
             # at least four samples: a record has no fewer
             cut = slice(max(end - max(T, 3), 0), max(end + 1, 4))
             histories.append(record.samples(cut))
@@ -112,8 +112,7 @@ def predicted(
     method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
     form, ends, predictions = compiled_linearizer(model, method.form).form, iter(fit.paths), []
-    for record, horizon, begin in zip(records, horizons, starts, strict=True):
-        T = min(horizon, len(record.times) - 1 - int(begin[-1]))
+    for record, T, begin in zip(records, lengths, starts, strict=True):
         past = (next(ends) for _ in begin)
         x = [form.pack(path.coordinates, path.rates, theta, path.states)[-1] for path in past]
         at = begin[:, None] + np.arange(T)

@@ -23,7 +23,6 @@ from ...parameters import Normal
 from ...recording import EFFORTS, Recording
 from ...signals.low_pass import LowPass
 from ...solve.dense import step_in_box
-from .stops import Contacts
 
 if TYPE_CHECKING:
     from .sensitivity import Sensitivity
@@ -196,10 +195,7 @@ def first_guess(
         if np.isnan(record.z[:, column]).all():
             continue
         read = record.z[:, column] - known.get(f"{sensor.label}.zero", sensor.zero)
-        turns = bool(model.angular[column])
-        # a filter would spread an impact over many steps, each of which would then look like one
-        with_impacts = bool(model.structure.ends)
-        values = (interpolated if with_impacts else smoothed)(record.times, read, turns)
+        values = smoothed(record.times, read, bool(model.angular[column]))
         (rate if sensor.is_rate else y)[:, names.index(sensor.joint)] = values
     for place in np.flatnonzero(np.isnan(rate).any(axis=0)).tolist():
         rate[1:, place] = np.diff(y[:, place]) / record.steps
@@ -258,7 +254,6 @@ class RecordFit:
         step_errors: (N - 1, m) residuals of the steps: unmodelled impulses [N s], [N m s], or state errors.
         std: (N, d) standard deviations of the states' tangents, weights taken as 1 / variances; None: not requested.
         cost: sum of the weighted squares of all residuals.
-        contacts: contacts with end stops, with which its residuals are computed; None: there are no stops.
     """
 
     name: str
@@ -271,7 +266,6 @@ class RecordFit:
     step_errors: Float[np.ndarray, "steps m"]
     std: Float[np.ndarray, "N d"] | None = None
     cost: float = float("nan")
-    contacts: Contacts | None = None
 
     @property
     def measured(self) -> Float[np.ndarray, "N s"]:
@@ -289,8 +283,7 @@ class RecordFit:
         """The states of some of the samples, as an initial guess."""
         states = None if self.states is None else type(self.states)(*(part[cut] for part in self.states))
         record = Record(self.name, self.times[cut], np.zeros((len(self.times[cut]), 0)), self.expected[cut])
-        fit = RecordFit.at(record, self.coordinates[cut], self.rates[cut], states)
-        return replace(fit, contacts=None if self.contacts is None else self.contacts.samples(cut))
+        return RecordFit.at(record, self.coordinates[cut], self.rates[cut], states)
 
 
 @dataclass(frozen=True)
@@ -549,18 +542,13 @@ class JointSmoothingProblem(Brief):
             raise InvalidMethod("there is no parameter to estimate; name at least one")
         unknown = [name for name in mechanism.unknown_stops if name not in parameters]
         parameters = [*parameters, *unknown]
-        bounds = {name: 1.0 for name in unknown if name.endswith("restitution")}
-        known["upper"] = bounds | dict(known.get("upper", {}))
+        known["upper"] = dict.fromkeys(unknown, 1.0) | dict(known.get("upper", {}))
         for name in (name for names in known.values() for name in names):
             if name not in parameters:
                 raise InvalidMethod(
                     f"{name!r} has a prior or a bound but is not estimated; add it to the parameters"
                 )
         fitted, unfitted = records
-        # longer contacts than a step are several impulses
-        step = float(np.median(np.concatenate([record.steps for record in fitted]))) if fitted else 0.0
-        gives = {name: Normal(0.0, step / np.pi) for name in unknown if name.endswith("give")}
-        known["priors"] = gives | dict(known.get("priors", {}))
         return cls(mechanism.model(parameters), fitted, held_out=unfitted, accuracy=accuracy, **known)
 
     @cached_property

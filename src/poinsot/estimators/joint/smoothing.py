@@ -15,33 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
-from ...solve import (
-    DampedStep,
-    GainRatio,
-    GaussNewton,
-    Iteration,
-    Method,
-    Minimum,
-    ProgressCallback,
-    Stop,
-    stop_requested,
-)
+from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
 from .forms import FORMS
-from .linearization import (
-    Linearizer,
-    NormalEquations,
-    RecordLinearization,
-    contact_rows_apart,
-    factorize,
-)
+from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
 from .problem import (
     AcceptedStep,
     BoundedParameters,
@@ -52,10 +35,8 @@ from .problem import (
     first_guess,
 )
 from .sensitivity import sensitivity, state_variances
-from .stops import Contacts, stop_spreads
+from .stops import UNSURE, declared_stops, position_noise, touching
 
-APPROACH, HIGHER = 1e-3, 1e2
-"""Of the fits with lower weights that find contacts: their tolerance, and the factor from one to the next."""
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
 
@@ -86,8 +67,8 @@ class JointSmoothing(Method):
         damping: damping of steps, relative to the largest diagonal of J^T J so far.
         least_effect: assumed relative change of the cost when a parameter changes by its own size, only for damping:
             without it rounding errors change unobservable parameters by much.
-        contact_rounds: largest number of searches after the first one, each with the contacts with end stops that the
-            motion of the one before it has (`stops`).
+        stops: (n, 2) positions from which a joint is in contact with its lower or upper end stop, -inf or inf where
+            there is none. Steps in contact have no residuals (`stops`). None: those of the mechanism's stops.
         reference: (p,) theta whose inertia weights residuals of steps (`Form.by_inertia`), as in `JointEstimation`;
             None: the estimated theta, as in Lacoursiere, which biases inertia and friction towards zero where
             step residuals are large.
@@ -106,7 +87,7 @@ class JointSmoothing(Method):
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
-    contact_rounds: int = 5
+    stops: Float[np.ndarray, "n 2"] | None = None
     reference: Vector | None = None
 
     def __post_init__(self) -> None:
@@ -136,6 +117,13 @@ class JointSmoothing(Method):
             raise InvalidMethod(f"noise needs {sensors} numbers, one per sensor")
         return np.asarray(self.noise, dtype=float)
 
+    def stops_of(self, model: Model, theta: Vector) -> Float[np.ndarray, "n 2"]:
+        """Positions (n, 2) from which joints are in contact with end stops, see `stops`."""
+        if self.stops is not None:
+            return self.stops
+        margin = UNSURE * position_noise(model, self.noise_of(model))
+        return declared_stops(model, theta) + margin[:, None] * [1, -1]
+
     def solve(
         self,
         problem: JointSmoothingProblem,
@@ -150,111 +138,47 @@ class JointSmoothing(Method):
             InvalidSignals: if a record does not fit the mechanism.
         """
         start = RecordEquations(self, problem).start()
-        if start.equations.contacts is not None and problem.guess is None:
-            quick = replace(self, tolerance=max(self.tolerance, APPROACH))
-            weight = start.own_weight
-            while weight < self.weight and not stop_requested(stop):
-                start, weight = quick.minimized(start.weighing(weight), stop=stop).at, weight * HIGHER
-            start = start.weighing(self.weight)
-        # a guess comes with its contacts
-        search = self.minimized if problem.guess is None else self.iteration.minimize
-        minimum = search(start, progress=progress, stop=stop)
-        return minimum.at.equations.result(start, minimum)
-
-    def minimized(
-        self, start: JointIterate, *, progress: ProgressCallback | None = None, stop: Stop | None = None
-    ) -> Minimum[JointIterate]:
-        """Where the iteration ends, with the contacts with end stops of the motion there."""
-        minimum = self.iteration.minimize(start, progress=progress, stop=stop)
-        history: tuple[Iteration, ...] = ()
-        for _ in range(self.contact_rounds if start.equations.needs_contacts else 0):
-            again = minimum.at.equations.at(minimum.at.x, minimum.at.theta)
-            if again.equations.touches_as(minimum.at.equations) or stop_requested(stop):
-                break
-            history += minimum.history
-            minimum = self.iteration.minimize(again, progress=progress, stop=stop)
-        return replace(minimum, history=(*history, *minimum.history))
+        return start.equations.result(start, self.iteration.minimize(start, progress=progress, stop=stop))
 
 
 class RecordEquations:
     """Weighted residuals of records that share theta, with their normal equations."""
 
-    def __init__(
-        self, method: JointSmoothing, problem: JointSmoothingProblem, contacts: Contacts | None = None
-    ):
-        self.contacts = contacts
+    def __init__(self, method: JointSmoothing, problem: JointSmoothingProblem):
         self.method, self.problem, self.parameters = method, problem, problem.parameters
         self.linearizer = compiled_linearizer(problem.model, method.form)
         self.form = self.linearizer.form
         self.noise = method.noise_of(problem.model)
+        ends = method.stops_of(problem.model, self.parameters.theta)
+        self.touched = [
+            touching(problem.model, record, self.parameters.theta, ends) for record in problem.records
+        ]
 
     def start(self) -> JointIterate:
         """The initial guess."""
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
             begun = (first_guess(problem.model, record, theta) for record in problem.records)
-            x = [form.pack(*motion, theta) for motion in begun]
-            # noise of readings would look like impulses of stops
-            return JointIterate(self.without_contacts() if self.needs_contacts else self, x, theta)
+            return JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
         x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
-        known = [fit.contacts for fit in problem.guess if fit.contacts is not None]
-        if len(known) < len(problem.guess):
-            return self.at(x, theta)
-        return JointIterate(RecordEquations(self.method, problem, Contacts.joined(known)), x, theta)
-
-    def at(self, x: list[np.ndarray], theta: Vector) -> JointIterate:
-        """An iterate, with the contacts of its motion where there are end stops."""
-        if not self.needs_contacts:
-            return JointIterate(self, x, theta)
-        model, free = self.problem.model, self.without_contacts()
-        n, spreads, contacts = len(model.mechanism.coordinates), stop_spreads(model, self.noise), []
-        before = [None] * len(x) if self.contacts is None else self.by_record(self.contacts)
-        rows = zip(self.problem.records, x, free.linearized(x, theta), before, strict=True)
-        for record, states, without, mine in rows:
-            h = np.append(record.steps, record.steps[-1:])
-            motion = self.form.unpack(states, theta)[:2]
-            contacts.append(Contacts.of(model, motion, theta, h, np.asarray(without.e)[:, :n], spreads, mine))
-        return JointIterate(RecordEquations(self.method, self.problem, Contacts.joined(contacts)), x, theta)
-
-    @property
-    def needs_contacts(self) -> bool:
-        """Whether contacts with end stops are found from the motion."""
-        return bool(self.problem.model.structure.ends) and self.form.finds_contacts
-
-    def without_contacts(self) -> RecordEquations:
-        """Equations in which no step touches a stop."""
-        samples = sum(len(record.times) for record in self.problem.records)
-        none = Contacts.none(samples, len(self.problem.model.structure.ends))
-        return RecordEquations(self.method, self.problem, none)
-
-    def by_record(self, contacts: Contacts) -> list[Contacts]:
-        """Contacts of each record."""
-        ends = np.cumsum([0, *(len(record.times) for record in self.problem.records)]).tolist()
-        return [contacts.samples(slice(*cut)) for cut in pairwise(ends)]
-
-    def touches_as(self, other: RecordEquations) -> bool:
-        """Whether the same steps touch end stops."""
-        if self.contacts is None or other.contacts is None:
-            return self.contacts is other.contacts
-        return bool(np.array_equal(self.contacts.active, other.contacts.active))
+        return JointIterate(self, x, theta)
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
-        at_stops = None if self.contacts is None else (root, self.contacts)
-        linearized = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference, at_stops)
+        linearized = self.linearizer.all_of(
+            self.problem.records, x, theta, self.method.reference, self.touched
+        )
         return [record.weighted(roots, root).opened(self.parameters.open) for record in linearized]
 
     def result(self, start: JointIterate, minimum: Minimum[JointIterate]) -> JointFit:
         """The fit where the iteration ended."""
         m, root, at_end = self.form.rows, float(np.sqrt(self.method.weight)), minimum.at
         theta, samples = at_end.theta, sum(len(x) for x in at_end.x)
-        spread = sensitivity(contact_rows_apart(at_end.linearized), m, self.parameters.prior_weight)
-        paths, contacts = [], at_end.equations.contacts
-        touched = [None] * len(at_end.x) if contacts is None else self.by_record(contacts)
-        rows = zip(self.problem.records, at_end.x, at_end.linearized, touched, strict=True)
-        for record, x, at, mine in rows:
+        spread = sensitivity(at_end.linearized, m, self.parameters.prior_weight)
+        paths = []
+        for record, x, at in zip(self.problem.records, at_end.x, at_end.linearized, strict=True):
             y, rate, states = self.form.unpack(x, theta)
             # with the share of theta's robust covariance; unobservable parameters have none
             std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
@@ -270,7 +194,6 @@ class RecordEquations:
                     step_errors=np.asarray(at.e[:-1, :m] / root),
                     std=std,
                     cost=at.cost,
-                    contacts=mine,
                 )
             )
         status, remaining = minimum.status, 0.0
@@ -328,22 +251,16 @@ class JointIterate:
     def own_weight(self) -> float:
         """kappa from the present residuals of steps, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
-        by_kappa = (slice(None) if at.fixed is None else ~at.fixed[:-1, :m] for at in self.linearized)
-        steps = np.concatenate(
-            [at.e[:-1, :m][rows].ravel() for at, rows in zip(self.linearized, by_kappa, strict=True)]
-        )
+        steps = np.concatenate([at.e[at.there[:, 0], :m] for at in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
 
     def weighing(self, weight: float) -> JointIterate:
         """The same states and theta where residuals of steps have another weight, without another linearization."""
         method = replace(self.equations.method, weight=weight)
         root = np.sqrt(weight / self.equations.method.weight)
-        equations = RecordEquations(method, self.equations.problem, self.equations.contacts)
+        equations = RecordEquations(method, self.equations.problem)
         roots = np.concatenate([np.full(equations.form.rows, root), np.ones(len(equations.noise))])
-        linearized = [
-            record.weighted(roots if record.fixed is None else np.where(record.fixed, 1.0, roots), root)
-            for record in self.linearized
-        ]
+        linearized = [record.weighted(roots, root) for record in self.linearized]
         return JointIterate(equations, self.x, self.theta, linearized=linearized)
 
     @cached_property

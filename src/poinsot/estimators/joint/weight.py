@@ -41,20 +41,16 @@ DIFFUSE = 1e2
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
 Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""F, G, covariances of B^-1 w at kappa = 1 and of what kappa does not weight, H and E of one record, (N, ...) each; no
-step follows the last state.
-"""
+"""F, G, covariances of B^-1 w, whether the next state is unknown, H and E of one record, (N, ...) each."""
 
 
 def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     columns = np.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
-    B = at.by_next[:, :rows].copy()
-    B[-1] = np.eye(B.shape[1])
+    B, unknown = at.by_next[:, :rows].copy(), ~np.asarray(at.there)[:, 0]
+    B[unknown] = np.eye(B.shape[1])  # no step follows the last state, and steps at end stops have no errors
     inverse = np.linalg.inv(B)
-    F, G = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows]
-    fixed = np.zeros(at.e.shape, dtype=bool) if at.fixed is None else at.fixed
-    Q, Q_fixed = ((inverse * part[:, None, :rows]) @ inverse.swapaxes(1, 2) for part in (~fixed, fixed))
-    return F, G, Q, Q_fixed, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
+    F, G, Q = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2)
+    return F, G, Q, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
 
 @njit(cache=True)
@@ -93,7 +89,7 @@ def _filtered(
     variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
     H and E of errors of the first state, at weight 1.
     """
-    F, G, Q, Q_fixed, H, E = tangents
+    F, G, Q, unknown, H, E = tangents
     N, d, columns = G.shape
     states = np.zeros((chosen.sum(), len(weights), d, columns))
     squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
@@ -110,7 +106,8 @@ def _filtered(
                 window += 1
             propagated = np.zeros_like(S)
             _add_product(propagated, F[k], S)
-            S[:, :d], S[:, d:] = Q[k] / weight + Q_fixed[k], propagated[:, d:] + G[k]
+            S[:, :d] = DIFFUSE * np.eye(d) if unknown[k] else Q[k] / weight
+            S[:, d:] = propagated[:, d:] + G[k]
             _add_product(S[:, :d], propagated[:, :d], F[k].T)
     return states, squares, logs
 
@@ -157,11 +154,12 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
         likely[k] = -0.5 * (squared + logs[k] + width)
         changes[k] = [[change(total - part) for part in row] for row in squares[:, :, k]]
     errors = []
-    for r, (linearized, (F, G, *_, H, E), (starts, T), states, *_) in enumerate(filtered):
+    for r, (linearized, (F, G, _, unknown, H, E), (starts, T), states, *_) in enumerate(filtered):
         c, ahead = changes[:, (starts + T // 2) * parts // len(linearized.e), r, :, None], []
         x = states.swapaxes(0, 1) @ c
         for k in (starts + k for k in range(T)):
             x = F[k] @ x + G[k] @ c
+            x[:, unknown[k]] = np.nan  # no prediction passes a contact
             ahead.append((H[k + 1] @ x + E[k + 1] @ c)[..., 0])
         error = np.stack(ahead, axis=2) * equations.noise
         if linearized.there is not None:
@@ -259,27 +257,26 @@ class WeightChoice:
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
         # log10 of a weight, that of its fit, its log likelihood, and errors of windows
         rows: list[np.ndarray] = []
-        # where the fit with a weight ended, by its log10
-        fits: dict[float, JointIterate] = {}
+        # states and theta of the fit with a weight, by its log10
+        fits: dict[float, tuple[list[np.ndarray], Vector]] = {}
 
         latest = RecordEquations(method, problem).start()
 
-        def ended(end: JointIterate) -> JointIterate:
+        def ended(x: list[np.ndarray], theta: Vector) -> JointIterate:
             """Where a fit ended, with its inertia as the reference."""
-            own = replace(end.equations.method, reference=end.theta)
-            equations = RecordEquations(own, replace(problem, theta=end.theta), end.equations.contacts)
-            return JointIterate(equations, end.x, end.theta)
+            equations = RecordEquations(replace(method, reference=theta), replace(problem, theta=theta))
+            return JointIterate(equations, x, theta)
 
         def start(at: float) -> JointIterate:
             """Where the fit nearest to the weight 10^at ended, with this weight."""
             nearest = min(fits, key=lambda log_weight: abs(log_weight - at), default=None)
-            end = latest if nearest is None else fits[nearest]
-            return (latest if end.theta is latest.theta else ended(end)).weighing(10**at)
+            x, theta = (latest.x, latest.theta) if nearest is None else fits[nearest]
+            return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
 
         def fit_weight(at: float) -> np.ndarray:
             nonlocal latest
-            end = quick.minimized(start(at), stop=stop).at
-            fits[at], latest = end, ended(end)
+            end = quick.iteration.minimize(start(at), stop=stop).at
+            fits[at], latest = (end.x, end.theta), ended(end.x, end.theta)
             likely, errors = other_weights(latest, 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
@@ -312,7 +309,7 @@ class WeightChoice:
         if usable.any():  # none is where even the first fit has diverged
             at = self.most_likely(table[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
         begun = start(at)
-        fit = begun.equations.result(begun, method.minimized(begun, stop=stop))
+        fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
         tried, scores = 10 ** table[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 

@@ -224,8 +224,6 @@ class Stops:
     Args:
         lower, upper: positions [rad] or [m]; None: there is no stop at this end.
         restitution: speed after an impact by the speed before it, 0 to 1; None: unknown, and 0 in simulations.
-        give: how far an impact passes the stop, by the change of its speed [s]: 0 for a rigid stop; None: unknown, and
-            0 in simulations.
 
     Raises:
         InvalidModel: if there is no stop, if they leave no room between them, or if a number is out of range.
@@ -234,7 +232,6 @@ class Stops:
     lower: float | None = None
     upper: float | None = None
     restitution: float | None = None
-    give: float | None = None
 
     def __post_init__(self) -> None:
         given = [end for end in self.ends if end is not None]
@@ -248,8 +245,6 @@ class Stops:
             )
         if self.restitution is not None and not 0 <= self.restitution <= 1:
             raise InvalidModel(f"the restitution of stops must be from 0 to 1, not {self.restitution:g}")
-        if self.give is not None:
-            require(self.give, "the give of stops", "at least 0 s")
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -266,7 +261,6 @@ class Stops:
         return [
             *found,
             Entry(owner, "stop_restitution", "1", "stop_restitution", (k,), self.restitution or 0.0, 0.0),
-            Entry(owner, "stop_give", "s", "stop_give", (k,), self.give or 0.0),
         ]
 
 

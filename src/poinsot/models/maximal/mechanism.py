@@ -304,16 +304,10 @@ class Mechanism(Brief):
 
     @cached_property
     def unknown_stops(self) -> tuple[str, ...]:
-        """Names of the restitutions and gives of end stops that have no value."""
-        stops = [(joint.name, getattr(joint, "stops", None)) for joint in self.joints]
-        names = [
-            f"{name}.stop_{symbol}"
-            for name, each in stops
-            if each is not None
-            for symbol in ("restitution", "give")
-            if getattr(each, symbol) is None
-        ]
-        return tuple(name for name in names if name not in self.numbers)
+        """Names of the restitutions of end stops that have no value."""
+        stops: list[tuple[str, Stops | None]] = [(j.name, getattr(j, "stops", None)) for j in self.joints]
+        unknown = (f"{joint}.stop_restitution" for joint, each in stops if each and each.restitution is None)
+        return tuple(name for name in unknown if name not in self.numbers)
 
     def _joint(self, name: str) -> AnyJoint:
         return next(joint for joint in self.joints if joint.name == name)

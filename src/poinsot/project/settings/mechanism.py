@@ -50,14 +50,13 @@ class MotorSettings(SettingsTable):
 class StopsSettings(SettingsTable):
     """`poinsot.models.maximal.Stops`: positions [rad] or [m] that a joint does not pass.
 
-    `lower`, `upper`: either may be left out. `restitution`: speed after an impact by the speed before it. `give`: how
-    far an impact passes the stop, by the change of its speed [s]. Both are estimated if they are left out.
+    `lower`, `upper`: either may be left out. `restitution`: speed after an impact by the speed before it; it is
+    estimated if it is left out.
     """
 
     lower: float | None = None
     upper: float | None = None
     restitution: float | None = Field(None, ge=0, le=1)
-    give: NotNegative | None = None
 
 
 class MechanismBodySettings(SettingsTable):
