@@ -46,8 +46,8 @@ EXCESS, CHANCE = 2.0, 3.0
 """Cost of steps relative to that of others above which they are contacts, and standard deviations added to it."""
 SUSPECT = 3.0
 """Impulse that steps near an end lack, relative to the largest one elsewhere, above which there may be a stop."""
-TRIALS = 8
-"""Iterations of a fit that tries narrower zones: impulses of contacts show after the first."""
+TRIALS = 5
+"""Most iterations of fits of states with other zones: with theta held they are nearly linear."""
 ROUNDS = 8
 """Most fits of states by which zones of contact come close to the stops."""
 REST = 8
@@ -65,8 +65,8 @@ def check_stops_are_read(problem: JointSmoothingProblem, ends: Bool[np.ndarray, 
     for n in np.flatnonzero(ends.any(axis=1) & np.isnan(_farthest(problem)).any(axis=1)).tolist():
         joint = problem.model.mechanism.coordinates[n][0]
         raise InvalidMethod(
-            f"{joint} has end stops, and no recording has its position, which shows when it touches them; leave out its "
-            f"stops, or give a column of position.{joint}"
+            f"{joint} has end stops, and no recording has its position, which shows when it touches them; leave out "
+            f"its stops, or give a column of position.{joint}"
         )
 
 
@@ -149,14 +149,12 @@ class StopEstimate:
 
     Args:
         positions, position_std: (n, 2) of lower and upper stops [rad], [m]. restitution, restitution_std: (n,).
-        zones: (n, 2) positions, close to the stops, from which the arcs that determine them end.
     """
 
     positions: Float[np.ndarray, "n 2"]
     position_std: Float[np.ndarray, "n 2"]
     restitution: Vector
     restitution_std: Vector
-    zones: Float[np.ndarray, "n 2"]
 
     @property
     def is_found(self) -> Bool[np.ndarray, "n 2"]:
@@ -194,7 +192,9 @@ class StopEstimate:
                     Severity.note,
                     f"{joint} does not meet its {NAMES[side]} stop: its farthest reading is {farthest[n, side]:.4g} "
                     f"{unit}" + (f", and {name} is not determined." if open_ else "."),
-                    f"Hold {name}, or record a motion that meets the stop." if open_ else "Nothing is to be done.",
+                    f"Hold {name}, or record a motion that meets the stop."
+                    if open_
+                    else "Nothing is to be done.",
                     joint,
                 )
             elif not open_ and abs(at - stops[n, side]) > NORMAL_95 * self.position_std[n, side]:
@@ -218,7 +218,10 @@ class StopEstimate:
         for end in model.structure.ends:
             joint, n = model.mechanism.joints[end.joint].name, end.coordinate
             values = {
-                f"{joint}.{NAMES[end.side]}_stop": (self.positions[n, end.side], self.position_std[n, end.side]),
+                f"{joint}.{NAMES[end.side]}_stop": (
+                    self.positions[n, end.side],
+                    self.position_std[n, end.side],
+                ),
                 f"{joint}.stop_restitution": (self.restitution[n], self.restitution_std[n]),
             }
             for name, (value, std) in values.items():
@@ -228,7 +231,9 @@ class StopEstimate:
                     priors[name] = _both(Normal(value, std), problem.priors.get(name))
                     theta[open_[name]] = priors[name].mean
                 elif name.endswith("_stop"):
-                    theta[open_[name]] = end.sign * max(end.sign * theta[open_[name]], end.sign * farthest[n, end.side])
+                    theta[open_[name]] = end.sign * max(
+                        end.sign * theta[open_[name]], end.sign * farthest[n, end.side]
+                    )
         return replace(problem, theta=theta, priors=priors)
 
     @classmethod
@@ -237,21 +242,25 @@ class StopEstimate:
 
         Arcs that end nearer to the stops are extrapolated less, so that the zones of contact follow the estimates.
         """
-        assert method.stops is not None
+        stops = method.stops_of(problem.model, problem.parameters.theta)
         noise, farthest = position_noise(problem.model, method.noise_of(problem.model)), _farthest(problem)
-        trial = replace(method, state_std=True, max_iterations=TRIALS, tolerance=1e-3)
+        trial = replace(method, stops=stops, state_std=True, max_iterations=TRIALS, tolerance=1e-3)
         held = replace(problem, open=())
-        for _ in range(ROUNDS if np.isfinite(method.stops).any() else 1):
+        found = cls(
+            np.full(stops.shape, np.nan), np.full(stops.shape, np.nan), *np.full((2, len(stops)), np.nan)
+        )
+        for _ in range(ROUNDS if np.isfinite(stops).any() else 0):
             fit = trial.solve(held)
             held = replace(held, guess=fit.paths)
             found = cls._of_arcs(trial, problem, fit)
             margin = UNSURE * noise[:, None]
             nearest = SIDES * found.positions - margin - 3 * found.position_std
-            zones = SIDES * np.fmin(SIDES * (trial.stops + farthest) / 2, nearest)
+            zones = SIDES * np.fmin(SIDES * (stops + farthest) / 2, nearest)
             known = np.isfinite(found.positions)
-            if not (known & (np.abs(zones - np.where(known, trial.stops, 0.0)) > margin)).any():
+            if not (known & (np.abs(zones - np.where(known, stops, 0.0)) > margin)).any():
                 break
-            trial = replace(trial, stops=np.where(known, zones, trial.stops))
+            stops = np.where(known, zones, stops)
+            trial = replace(trial, stops=stops)
         return found
 
     @classmethod
@@ -269,15 +278,19 @@ class StopEstimate:
                 contacts = [
                     contact
                     for record, path in zip(problem.records, fit.paths, strict=True)
-                    for contact in _contacts(method.stops, problem.model, record, path, fit.theta, joint, side, noise)
+                    for contact in _contacts(
+                        method.stops, problem.model, record, path, fit.theta, joint, side, noise
+                    )
                 ]
                 if contacts:
                     p, position_std[joint, side], weights = _stop_position(contacts, step)
                     position[joint, side] = SIDES[side] * p
-                    bounces += [c for c, w in zip(contacts, weights, strict=True) if w > 0.25 and c.before > 0]
+                    bounces += [
+                        c for c, w in zip(contacts, weights, strict=True) if w > 0.25 and c.before > 0
+                    ]
             if bounces:
                 restitution[joint], restitution_std[joint] = _restitution(bounces)
-        return cls(position, position_std, restitution, restitution_std, method.stops)
+        return cls(position, position_std, restitution, restitution_std)
 
 
 def _stop_position(contacts: list[Contact], step: float) -> tuple[float, float, Vector]:
@@ -317,7 +330,14 @@ def _restitution(bounces: list[Contact]) -> tuple[float, float]:
 
 
 def _contacts(
-    stops: Matrix, model: Model, record: Record, path: RecordFit, theta: Vector, joint: int, side: int, noise: Vector
+    stops: Matrix,
+    model: Model,
+    record: Record,
+    path: RecordFit,
+    theta: Vector,
+    joint: int,
+    side: int,
+    noise: Vector,
 ) -> Iterator[Contact]:
     """Contacts of a record with one stop: bounces, and rests."""
     sign, t, n = SIDES[side], record.times, path.coordinates.shape[1]
@@ -371,6 +391,8 @@ def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None) -> Cont
                 # weighted by the speeds: where lines meet, the slower one decides
                 share = np.array([-speeds[1], speeds[0]]) / (speeds[0] - speeds[1])
                 spread = float(np.sqrt(np.sum((share * np.hypot(std[:, 0], std[:, 1] * [t, T - t])) ** 2)))
+            if not np.isfinite(spread):  # an arc of a single state
+                return None
             return Contact(float(y_0 + v_0 * t + a_0 * t**2 / 2), max(spread, 1e-12), *map(float, speeds))
     return None
 

@@ -381,7 +381,10 @@ class JointEstimation(Method):
             method = replace(method, stops=reached_stops(method, begun, ends), state_std=True)
             stops = StopEstimate.of(method, begun)
             # where no bounce and no rest is seen, errors near an end are those of something else
-            method = replace(method, stops=np.where(declared | stops.is_found, stops.zones, NONE))
+            method = replace(
+                method,
+                stops=np.where(declared | stops.is_found, method.stops_of(problem.model, fit.theta), NONE),
+            )
             begun = stops.known_to(begun)
             again = method.solve(begun, progress=progress, stop=stop)
             problem = replace(problem, theta=begun.theta, priors=begun.priors)

@@ -62,7 +62,8 @@ def clear_windows(
 ) -> tuple[Int[np.ndarray, "V"], int]:
     """Starts and length of windows without contact with an end stop; the given ones if no step is in contact.
 
-    Steps before a window, `history` of its length, are without contact, too: its first state follows from them. An impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
+    Steps before a window, `history` of its length, are without contact, too: its first state follows from them. An
+    impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
     until there are as many as without contacts, at most four, or until they are the shortest ones.
     """
     if not touched.any() or not len(starts):

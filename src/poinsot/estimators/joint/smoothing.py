@@ -37,6 +37,8 @@ from .problem import (
 from .sensitivity import sensitivity, state_variances
 from .stops import UNSURE, declared_stops, position_noise, touching
 
+UNDETERMINED = 1e6
+"""Standard deviation above which a state is not determined, such as a rate between two steps in contact."""
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
 
@@ -182,6 +184,8 @@ class RecordEquations:
             y, rate, states = self.form.unpack(x, theta)
             # with the share of theta's robust covariance; unobservable parameters have none
             std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
+            if std is not None:
+                std[std > UNDETERMINED] = np.nan
             paths.append(
                 RecordFit(
                     name=record.name,
@@ -251,7 +255,8 @@ class JointIterate:
     def own_weight(self) -> float:
         """kappa from the present residuals of steps, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
-        steps = np.concatenate([at.e[at.there[:, 0], :m] for at in self.linearized])
+        # the first row of a sample is missing where it has no step
+        steps = np.concatenate([at.e[np.asarray(at.there)[:, 0], :m] for at in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
 
     def weighing(self, weight: float) -> JointIterate:

@@ -37,7 +37,10 @@ SIDES = np.array([-1.0, 1.0])
 
 def position_noise(model: Model, noise: Vector) -> Vector:
     """(n,) least noise of the encoders of each joint coordinate, from that of all sensors (s,); NaN without one."""
-    names, found = [name for name, _ in model.mechanism.coordinates], np.full(len(model.mechanism.coordinates), np.nan)
+    names, found = (
+        [name for name, _ in model.mechanism.coordinates],
+        np.full(len(model.mechanism.coordinates), np.nan),
+    )
     for sensor, level in zip(model.mechanism.sensors, noise, strict=True):
         if not sensor.is_rate:
             place = names.index(sensor.joint)
@@ -47,7 +50,10 @@ def position_noise(model: Model, noise: Vector) -> Vector:
 
 def read_positions(model: Model, record: Record, theta: Vector) -> Float[np.ndarray, "N n"]:
     """Readings of joint coordinates by encoders, interpolated, without their zeros; NaN without an encoder."""
-    names, known = [name for name, _ in model.mechanism.coordinates], dict(zip(model.free, theta, strict=True))
+    names, known = (
+        [name for name, _ in model.mechanism.coordinates],
+        dict(zip(model.free, theta, strict=True)),
+    )
     y = np.full((len(record.times), len(names)), np.nan)
     for k, sensor in enumerate(model.mechanism.sensors):
         z = record.z[:, k]
