@@ -1,6 +1,7 @@
 """End stops: steps against exact events, steps in contact, and a pendulum that hits its stops."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from poinsot.estimators.joint.smoothing import compiled_linearizer
 from poinsot.estimators.joint.stops import touching
 from poinsot.exceptions import InvalidMethod, InvalidModel
 from poinsot.models.maximal import Encoder, Hinge, Mechanism, Motor, RateSensor, RigidBody, Stops
+from poinsot.project import Project
 
 FREE = (
     "bob.Jxx",
@@ -143,7 +145,7 @@ def test_parameters_of_a_pendulum_that_hits_its_stops():
     assert estimate.status.converged
     off, std = np.abs(estimate.values - theta()), estimate.std
     assert (off < 4 * std).all(), dict(zip(FREE, zip(off, std, strict=True), strict=True))
-    assert (std < [3e-4, 2e-3, 2e-3, 2e-3, 0.02]).all(), std
+    assert (std < [6e-4, 2e-3, 1e-3, 1e-3, 0.05]).all(), std
     assert estimate.certificate().holds
     assert "end-stop" not in {finding.cause for finding in estimate.findings}
 
@@ -198,3 +200,9 @@ def test_stops_of_a_joint_that_is_not_read(rng):
 def test_stops_that_are_none(given, words):
     with pytest.raises(InvalidModel, match=words):
         Stops(**given)
+
+
+def test_the_example_declares_its_stops():
+    mechanism = Project.load(Path(__file__).parents[3] / "examples/cart/job.toml").mechanism()
+    assert mechanism.unknown_stops == ("rail.stop_restitution",)
+    assert {"rail.lower_stop", "rail.upper_stop"} < set(mechanism.entries)
