@@ -124,7 +124,7 @@ def test_arcs_meet_where_the_joint_bounced():
     # 1.0 at t = 0.02 with 2.0, and back with -1.0; accelerations -3 and 5
     before = np.array([1.0 - 2.0 * 0.02 - 3 * 0.02**2 / 2, 2.0 + 3 * 0.02, -3.0])
     after = np.array([1.0 - 1.0 * 0.03 + 5 * 0.03**2 / 2, -1.0 + 5 * 0.03, 5.0])
-    found = _bounce(before, after, 0.05, None)
+    found = _bounce(before, after, 0.05, None, NOISE)
     assert found is not None
     np.testing.assert_allclose([found.position, found.before, found.after], [1.0, 2.0, -1.0], atol=1e-9)
 
@@ -174,7 +174,7 @@ def test_a_stop_out_of_reach_is_not_determined(rng):
     known = dict(zip(fit.names, fit.parameters.identifiable.tolist(), strict=True))
     assert known["bob.Jxx"] and known["pivot.drag"]
     assert not known["pivot.upper_stop"] and not known["pivot.lower_stop"]
-    assert fit["pivot.upper_stop"] >= x[:, 0].max()
+    assert fit["pivot.upper_stop"] > x[:, 0].max() - 3 * NOISE  # at least the farthest reading
     notes = [finding for finding in fit.findings if finding.cause == "end-stop"]
     assert len(notes) == 2 and all("does not meet its" in finding.message for finding in notes)
 
@@ -182,7 +182,7 @@ def test_a_stop_out_of_reach_is_not_determined(rng):
 def test_stops_of_a_joint_that_is_not_read(rng):
     hinge = Hinge("pivot", "world", "bob", axis=(1, 0, 0), stops=Stops(LOWER, UPPER))
     mechanism = Mechanism(
-        [RigidBody("bob", MASS, (INERTIA,) * 3, (0, 0, -CENTER))], [hinge], [RateSensor("pivot")]
+        [RigidBody("bob", MASS, (INERTIA,) * 3, (0, 0, -CENTER))], [hinge], sensors=[RateSensor("pivot")]
     )
     of = Record("rates", H * np.arange(20), np.zeros((20, 0)), rng.standard_normal((20, 1)))
     with pytest.raises(InvalidMethod, match="give a column of position"):

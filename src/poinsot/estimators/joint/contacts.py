@@ -156,6 +156,12 @@ class StopEstimate:
     restitution: Vector
     restitution_std: Vector
 
+    @classmethod
+    def unknown(cls, problem: JointSmoothingProblem) -> StopEstimate:
+        """Nothing is known."""
+        n = len(problem.model.mechanism.coordinates)
+        return cls(np.full((n, 2), np.nan), np.full((n, 2), np.nan), np.full(n, np.nan), np.full(n, np.nan))
+
     @property
     def is_found(self) -> Bool[np.ndarray, "n 2"]:
         """Whether contacts determine the position of a stop."""
@@ -178,8 +184,12 @@ class StopEstimate:
                 corrected=True,
             )
 
-    def declared(self, problem: JointSmoothingProblem) -> Iterator[Finding]:
-        """Findings about stops of the mechanism that the motion does not reach, or meets elsewhere."""
+    def declared(self, problem: JointSmoothingProblem, zones: Matrix) -> Iterator[Finding]:
+        """Findings about stops of the mechanism that the motion does not reach, or meets elsewhere.
+
+        Args:
+            zones: (n, 2) positions from which contact was assumed; inf: the stop was not reached.
+        """
         model, theta, farthest = problem.model, problem.parameters.theta, _farthest(problem)
         stops = declared_stops(model, theta)
         for end in model.structure.ends:
@@ -188,9 +198,14 @@ class StopEstimate:
             name = f"{joint}.{NAMES[side]}_stop"
             open_ = name in [model.free[k] for k in problem.parameters.open.tolist()]
             if not self.is_found[n, side]:
+                meets = (
+                    "meets its {} stop too seldom"
+                    if np.isfinite(zones[n, side])
+                    else "does not meet its {} stop"
+                )
                 yield END_STOP.finding(
                     Severity.note,
-                    f"{joint} does not meet its {NAMES[side]} stop: its farthest reading is {farthest[n, side]:.4g} "
+                    f"{joint} {meets.format(NAMES[side])}: its farthest reading is {farthest[n, side]:.4g} "
                     f"{unit}" + (f", and {name} is not determined." if open_ else "."),
                     f"Hold {name}, or record a motion that meets the stop."
                     if open_
@@ -246,9 +261,7 @@ class StopEstimate:
         noise, farthest = position_noise(problem.model, method.noise_of(problem.model)), _farthest(problem)
         trial = replace(method, stops=stops, state_std=True, max_iterations=TRIALS, tolerance=1e-3)
         held = replace(problem, open=())
-        found = cls(
-            np.full(stops.shape, np.nan), np.full(stops.shape, np.nan), *np.full((2, len(stops)), np.nan)
-        )
+        found = cls.unknown(problem)
         for _ in range(ROUNDS if np.isfinite(stops).any() else 0):
             fit = trial.solve(held)
             held = replace(held, guess=fit.paths)
@@ -356,8 +369,9 @@ def _contacts(
             T = t[b] - t[a]
             before = np.array([y[a], v[a], (v[a] - v[a - 1]) / (t[a] - t[a - 1])])
             after = np.array([y[b], v[b], (v[b + 1] - v[b]) / (t[b + 1] - t[b])])
-            std = None if path.std is None else path.std[[a, b]][:, [joint, n + joint]]
-            bounce = _bounce(before, after, T, std)
+            known = path.std is not None and path.std.shape[1] == 2 * n  # of joint coordinates
+            std = path.std[[a, b]][:, [joint, n + joint]] if known and path.std is not None else None
+            bounce = _bounce(before, after, T, std, float(noise[joint]))
             if bounce is not None:
                 yield bounce
 
@@ -377,8 +391,11 @@ def _rest(z: Vector, noise: float) -> Contact | None:
     return Contact(float(np.mean(near)), UNSURE / 2 * noise)
 
 
-def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None) -> Contact | None:
-    """Where motions with constant accelerations meet, (y, v, a) at both ends of a time T; None if they do not."""
+def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None, noise: float) -> Contact | None:
+    """Where motions with constant accelerations meet, (y, v, a) at both ends of a time T; None if they do not.
+
+    `std` are those of y and v at both ends; `noise` that of readings, in place of them.
+    """
     (y_0, v_0, a_0), (y_1, v_1, a_1) = before, after
     # y_0 + v_0 t + a_0 t^2/2 = y_1 - v_1 (T - t) + a_1 (T - t)^2/2, as c_0 + c_1 t + c_2 t^2 = 0
     c = y_0 - y_1 + v_1 * T - a_1 * T**2 / 2, v_0 - v_1 + a_1 * T, (a_0 - a_1) / 2
@@ -386,7 +403,7 @@ def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None) -> Cont
     for t in roots:
         speeds = v_0 + a_0 * t, v_1 - a_1 * (T - t)
         if speeds[0] > 0 > speeds[1]:
-            spread = 0.0
+            spread = noise
             if std is not None:
                 # weighted by the speeds: where lines meet, the slower one decides
                 share = np.array([-speeds[1], speeds[0]]) / (speeds[0] - speeds[1])

@@ -364,6 +364,7 @@ class JointEstimation(Method):
         problem.check_motion(method.noise_of(problem.model))
         declared = np.isfinite(declared_stops(problem.model, problem.parameters.theta))
         check_stops_are_read(problem, declared)
+        problem = StopEstimate.unknown(problem).known_to(problem)
         ends = declared | suspected_stops(method, problem)
         method = replace(method, stops=widest_stops(problem, ends))
         stops: StopEstimate | None = None

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Bool, Vector
 from ...diagnosis import Cause, examined
 from ...diagnosis.channels import Sign
 from ...diagnosis.check import look_at
@@ -32,6 +32,7 @@ from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
+from .stops import touching
 
 NOTE, WARNING, ERROR = Severity
 AT_BOUND = Cause(
@@ -120,7 +121,13 @@ class JointExamination:
             # while single samples are wrong, nothing else can be judged
             if all(isinstance(wrong, Finding) and wrong.severity < ERROR for wrong in found):
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
-                found += () if self.stops is None else self.stops.declared(self.problem)
+                found += (
+                    ()
+                    if self.stops is None
+                    else self.stops.declared(
+                        self.problem, self.method.stops_of(self.problem.model, self.fit.theta)
+                    )
+                )
                 suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
@@ -140,8 +147,11 @@ class JointExamination:
     def samples(self) -> Iterator[Finding]:
         """Impossible readings, and missing samples."""
         model, noise = self.problem.model, self.method.noise_of(self.problem.model)
+        stops = self.method.stops_of(model, self.fit.theta)
         for record in (*self.problem.records, *self.problem.held_out):
-            positions = {}
+            positions, touched = {}, touching(model, record, self.fit.theta, stops)
+            # speeds change at end stops: readings there are far from their neighbours, and not wrong
+            near = np.convolve(touched, np.ones(5), mode="same") > 0
             for k, sensor in enumerate(model.mechanism.sensors):
                 z, read = record.z[:, k].copy(), np.isfinite(record.z[:, k])
                 # whole turns are no jumps; readings over more than a turn do not wrap
@@ -149,7 +159,7 @@ class JointExamination:
                     z[read] = np.unwrap(z[read])
                 if not sensor.is_rate and read.all():
                     positions[sensor.channel] = z
-                yield from _outliers(record, sensor, z, float(noise[k]))
+                yield from _outliers(record, sensor, z, float(noise[k]), near)
             # with a clock whose steps differ, gaps show in it and are none
             if positions and np.ptp(record.steps) <= 1e-3 * np.median(record.steps):
                 recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
@@ -415,9 +425,14 @@ class JointExamination:
                 yield "saturation", name, what, remedy, "u", partial(np.clip, a_min=-most, a_max=most)
 
 
-def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
-    """Readings that are far from their neighbours, by their part of the expected squared error of all."""
-    wrong = outlying(z)
+def _outliers(
+    record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float, near: Bool[np.ndarray, "N"]
+) -> Iterator[Finding]:
+    """Readings that are far from their neighbours, by their part of the expected squared error of all.
+
+    `near` are readings near contacts with end stops, which are not judged.
+    """
+    wrong = outlying(z) & ~near
     if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))
