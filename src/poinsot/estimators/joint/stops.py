@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -102,22 +103,37 @@ def stopped_step(
         solve: (x_1, held, target) -> the next state with the rows `held` (2 n,) at their targets, from a guess x_1.
     """
     values, n = model.values(theta), len(x) // 2
-    held, target = jnp.zeros(2 * n, bool), jnp.zeros(2 * n)
-    free = solve(jnp.concatenate([x[:n] + h * x[n:], x[n:]]), held, target)
-    for end in model.structure.ends:
-        place, sign = end.coordinate, end.sign
-        p = sign * jnp.asarray(values.stop)[end.joint, end.side]
-        restitution = jnp.asarray(values.stop_restitution)[end.joint]
-        (y_0, v_0), (y_1, v_1) = ((sign * state[place], sign * state[n + place]) for state in (x, free))
-        passed = (y_1 > p) & (v_1 > 0)
-        tau = jnp.clip((p - y_0) / jnp.where(passed & (y_1 > y_0), y_1 - y_0, 1.0), 0.0, 1.0)
-        rest, gained = (1 - tau) * h, (v_1 - v_0) / h
-        back = -restitution * jnp.maximum(v_0 + gained * tau * h, 0.0)
-        # what accelerates the joint acts after the impact, too, but not into the stop
-        at_stop = jnp.stack(
-            [p + jnp.minimum(back + gained * rest / 2, 0) * rest, jnp.minimum(back + gained * rest, 0)]
-        )
-        places = jnp.array([place, n + place])
-        held = held.at[places].set(held[places] | passed)
-        target = target.at[places].set(jnp.where(passed, sign * at_stop, target[places]))
-    return solve(jnp.where(held, target, free), held, target)
+
+    def once(number: Array, given: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        begin, held, target = given
+        end = solve(begin, held, target)
+        is_first = number == 0
+        stopped, at = at_stops(end)
+        begin = jnp.where(is_first & stopped, at, end)
+        return begin, jnp.where(is_first, stopped, held), jnp.where(is_first, at, target)
+
+    def at_stops(free: Array) -> tuple[Array, Array]:
+        """(2 n,) which numbers of the next state follow from stops, and their values."""
+        held, target = jnp.zeros(2 * n, bool), jnp.zeros(2 * n)
+        for end in model.structure.ends:
+            place, sign = end.coordinate, end.sign
+            p = sign * jnp.asarray(values.stop)[end.joint, end.side]
+            restitution = jnp.asarray(values.stop_restitution)[end.joint]
+            (y_0, v_0), (y_1, v_1) = ((sign * state[place], sign * state[n + place]) for state in (x, free))
+            passed = (y_1 > p) & (v_1 > 0)
+            tau = jnp.clip((p - y_0) / jnp.where(passed & (y_1 > y_0), y_1 - y_0, 1.0), 0.0, 1.0)
+            rest, gained = (1 - tau) * h, (v_1 - v_0) / h
+            back = -restitution * jnp.maximum(v_0 + gained * tau * h, 0.0)
+            # what accelerates the joint acts after the impact, too, but not into the stop
+            after = jnp.stack(
+                [p + jnp.minimum(back + gained * rest / 2, 0) * rest, jnp.minimum(back + gained * rest, 0)]
+            )
+            places = jnp.array([place, n + place])
+            held = held.at[places].set(held[places] | passed)
+            target = target.at[places].set(jnp.where(passed, sign * after, target[places]))
+        return held, target
+
+    # a loop, so that the balance is compiled once
+    begin = jnp.concatenate([x[:n] + h * x[n:], x[n:]])
+    given = begin, jnp.zeros(2 * n, bool), jnp.zeros(2 * n)
+    return jnp.asarray(jax.lax.fori_loop(0, 2, once, given)[0])
