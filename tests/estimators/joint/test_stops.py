@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from poinsot.estimate import Trust
 from poinsot.estimators.joint import JointEstimation, JointSmoothing, JointSmoothingProblem, Record
 from poinsot.estimators.joint.contacts import _bounce
 from poinsot.estimators.joint.smoothing import compiled_linearizer
