@@ -154,12 +154,9 @@ def test_stops_that_nobody_declared_are_found(rng):
     body = RigidBody("bob", MASS, (5e-3, 5e-3, 1e-3), center=(0, 0, -CENTER))
     free = Mechanism([body], [hinge], sensors=[Encoder("pivot")], name="pendulum").model(FREE[:2])
     estimate = solved(JointSmoothingProblem(free, [record(rng)]))
-    assert estimate.trust is Trust.corrected
-    found = [finding for finding in estimate.findings if finding.cause == "end-stop"]
-    assert {finding.where for finding in found} == {"pivot"} and len(found) == 2
-    assert (
-        "pivot meets a stop at 0.7 " in found[1].message or "pivot meets a stop at 0.7 " in found[0].message
-    )
+    lower, upper = estimate.provenance.corrected
+    assert lower.cause == upper.cause == "end-stop" and lower.corrected and upper.where == "pivot"
+    assert "pivot meets a stop at -0.5 " in lower.message and "pivot meets a stop at 0.7 " in upper.message
     assert (np.abs(estimate.values - theta()[:2]) < 4 * estimate.std).all()
 
 
