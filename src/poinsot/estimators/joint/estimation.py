@@ -41,11 +41,13 @@ from ...models.maximal import Mechanism, Model, State
 from ...models.maximal.values import friction_effort
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
+from .contacts import NONE, StopEstimate, check_stops_are_read, reached_stops, suspected_stops, widest_stops
 from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, at_held_out
+from .stops import declared_stops
 from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
@@ -401,6 +403,12 @@ class JointEstimation(Method):
         watch = Stopwatch()
         method = replace(self.method, reference=problem.parameters.theta, settled=self.settled)
         problem.check_motion(method.noise_of(problem.model))
+        declared = np.isfinite(declared_stops(problem.model, problem.parameters.theta))
+        check_stops_are_read(problem, declared)
+        problem = StopEstimate.unknown(problem).known_to(problem)
+        ends = declared | suspected_stops(method, problem)
+        method = replace(method, stops=widest_stops(problem, ends))
+        stops: StopEstimate | None = None
         chosen: ChosenWeight | None = None
         if self.weight_choice is None:
             fit = method.solve(problem, progress=progress, stop=stop)
@@ -410,9 +418,18 @@ class JointEstimation(Method):
             watch.lap("weight")
         if not stop_requested(stop):
             # weighted by the estimated inertia, and with the standard deviations of states for reports
-            method = replace(method, reference=fit.theta, state_std=True)
+            method = replace(method, reference=fit.theta)
             begun = replace(problem, theta=fit.theta, guess=fit.paths)
+            method = replace(method, stops=reached_stops(method, begun, ends), state_std=True)
+            stops = StopEstimate.of(method, begun)
+            # where no bounce and no rest is seen, errors near an end are those of something else
+            method = replace(
+                method,
+                stops=np.where(declared | stops.is_found, method.stops_of(problem.model, fit.theta), NONE),
+            )
+            begun = stops.known_to(begun)
             again = method.solve(begun, progress=progress, stop=stop)
+            problem = replace(problem, theta=begun.theta, priors=begun.priors)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
         problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
@@ -430,6 +447,7 @@ class JointEstimation(Method):
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
             problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
-            examiner=JointExamination(problem, method, fit, summary.rollouts).diagnose,
+            examiner=JointExamination(problem, method, fit, summary.rollouts, stops).diagnose,
+            corrected=() if stops is None else tuple(stops.undeclared(problem.model, ~declared)),
             seconds=watch.seconds,
         )

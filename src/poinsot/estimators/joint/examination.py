@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Bool, Vector
 from ...diagnosis import Cause, examined
 from ...diagnosis.channels import Sign
 from ...diagnosis.check import look_at
@@ -27,10 +27,12 @@ from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...models.maximal import Encoder, RateSensor
 from ...recording import Recording
+from .contacts import END_STOP, StopEstimate, widest_stops
 from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
+from .stops import touching
 
 NOTE, WARNING, ERROR = Severity
 AT_BOUND = Cause(
@@ -66,7 +68,7 @@ FAR = Cause(
     "Inertia about a joint is far from the described one.",
     "Correct rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
 )
-CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR)
+CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR, END_STOP)
 """Causes that the linear family does not have."""
 
 POOR, HARDLY = 0.32, 0.9
@@ -101,12 +103,13 @@ SUSPICIOUS = {
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit with its problem, method and rollouts."""
+    """A fit with its problem, method and rollouts, and end stops where it was not interrupted."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     rollouts: Rollouts
+    stops: StopEstimate | None = None
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
@@ -118,6 +121,13 @@ class JointExamination:
             # while single samples are wrong, nothing else can be judged
             if all(isinstance(wrong, Finding) and wrong.severity < ERROR for wrong in found):
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
+                found += (
+                    ()
+                    if self.stops is None
+                    else self.stops.declared(
+                        self.problem, self.method.stops_of(self.problem.model, self.fit.theta)
+                    )
+                )
                 suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
@@ -137,8 +147,11 @@ class JointExamination:
     def samples(self) -> Iterator[Finding]:
         """Impossible readings, and missing samples."""
         model, noise = self.problem.model, self.method.noise_of(self.problem.model)
+        stops = self.method.stops_of(model, self.fit.theta)
         for record in (*self.problem.records, *self.problem.held_out):
-            positions = {}
+            positions, touched = {}, touching(model, record, self.fit.theta, stops)
+            # speeds change at end stops: readings there are far from their neighbours, and not wrong
+            near = np.convolve(touched, np.ones(5), mode="same") > 0
             for k, sensor in enumerate(model.mechanism.sensors):
                 z, read = record.z[:, k].copy(), np.isfinite(record.z[:, k])
                 # whole turns are no jumps; readings over more than a turn do not wrap
@@ -146,7 +159,7 @@ class JointExamination:
                     z[read] = np.unwrap(z[read])
                 if not sensor.is_rate and read.all():
                     positions[sensor.channel] = z
-                yield from _outliers(record, sensor, z, float(noise[k]))
+                yield from _outliers(record, sensor, z, float(noise[k]), near)
             # with a clock whose steps differ, gaps show in it and are none
             if positions and np.ptp(record.steps) <= 1e-3 * np.median(record.steps):
                 recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
@@ -156,7 +169,11 @@ class JointExamination:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
         model, fit = self.problem.model, self.fit
         kinds = [model.mechanism.entries[name].kind for name in fit.names]
-        at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
+        at_bound = [
+            k
+            for k in fit.open.tolist()
+            if fit.theta[k] <= model.lower[k] and kinds[k] != "stop_restitution"  # 0 is an inelastic stop
+        ]
         massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
         others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
         for names, severity in ((massless, WARNING), (others, NOTE)):
@@ -351,7 +368,10 @@ class JointExamination:
                 for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
-            method = replace(self.method, state_std=False, reference=model.theta)
+            # stops are where the changed readings are farthest, on either side
+            ends = np.isfinite(self.method.stops_of(model, self.fit.theta)).any(axis=1, keepdims=True)
+            stops = widest_stops(problem, np.repeat(ends, 2, axis=1))
+            method = replace(self.method, state_std=False, reference=model.theta, stops=stops)
             try:
                 for _ in range(2):  # weight by the residuals of the initial guess, then by those of the fit
                     start = RecordEquations(method, problem).start()
@@ -407,9 +427,14 @@ class JointExamination:
                 yield "saturation", name, what, remedy, "u", partial(np.clip, a_min=-most, a_max=most)
 
 
-def _outliers(record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float) -> Iterator[Finding]:
-    """Readings that are far from their neighbours, by their part of the expected squared error of all."""
-    wrong = outlying(z)
+def _outliers(
+    record: Record, sensor: Encoder | RateSensor, z: Vector, noise: float, near: Bool[np.ndarray, "N"]
+) -> Iterator[Finding]:
+    """Readings that are far from their neighbours, by their part of the expected squared error of all.
+
+    `near` are readings near contacts with end stops, which are not judged.
+    """
+    wrong = outlying(z) & ~near
     if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))

@@ -99,8 +99,14 @@ class Linearizer:
         x: Sequence[np.ndarray],
         theta: Vector,
         reference: Vector | None = None,
+        touched: Sequence[Bool[np.ndarray, "N"]] | None = None,
     ) -> list[RecordLinearization]:
-        """Linearized records at states x (N, size); with a reference, step errors are by `Form.by_inertia`."""
+        """Linearized records at states x (N, size).
+
+        Args:
+            reference: step errors are by `Form.by_inertia`; None: as they are.
+            touched: steps of each record that have no errors, as the impulse of an end stop is unknown; None: no step.
+        """
         given = []
         for record, states in zip(records, x, strict=True):
             # for equal shapes the last sample gets a step to itself, of any length, whose errors are masked
@@ -112,9 +118,11 @@ class Linearizer:
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]
         linearized = []
-        for record, states, *parts in zip(records, x, *split, strict=True):
-            measured = ~np.isnan(record.z)
-            there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
+        for k, (record, states, *parts) in enumerate(zip(records, x, *split, strict=True)):
+            free = np.ones(len(states), dtype=bool) if touched is None else ~touched[k]
+            there = np.concatenate(
+                [np.repeat(free[:, None], self.form.rows, axis=1), ~np.isnan(record.z)], axis=1
+            )
             there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0

@@ -13,14 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ...arrays import Float, Int, Vector
+from ...arrays import Bool, Float, Int, Vector
 from ...models.maximal import Model
-from .problem import JointSmoothingProblem, Record, RecordFit, full_turns_off, horizon_of
+from .problem import SHORTEST, JointSmoothingProblem, Record, RecordFit, full_turns_off, horizon_of
 from .smoothing import JointSmoothing, compiled_linearizer
+from .stops import touching
 from .unread import unread_coordinates
 
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
+HISTORY = 0.5
+"""Steps without contact before a window, by those of the window."""
+FEWEST = 4
+"""Windows between contacts with end stops, below which they are halved: effects are examined from four on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,33 @@ class Predicted:
     errors: Float[np.ndarray, "W T s"]
 
 
+def clear_windows(
+    starts: Int[np.ndarray, "W"], T: int, touched: Bool[np.ndarray, "N"], history: float = 0.0
+) -> tuple[Int[np.ndarray, "V"], int]:
+    """Starts and length of windows without contact with an end stop; the given ones if no step is in contact.
+
+    Steps before a window, `history` of its length, are without contact, too: its first state follows from them. An
+    impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
+    until there are as many as without contacts, at most four, or until they are the shortest ones.
+    """
+    if not touched.any() or not len(starts):
+        return starts, T
+    contacts, first, last, length = np.flatnonzero(touched), int(starts[0]), int(starts[-1]) + T, T
+    while True:
+        found, k, before = [], first, max(int(history * length), SHORTEST) if history else 0
+        while k + length <= last:
+            inside = contacts[(contacts >= k - before) & (contacts < k + length)]
+            if len(inside):
+                k = int(inside[-1]) + 1 + before
+            else:
+                found.append(k)
+                k += length
+        if len(found) >= min(len(starts), FEWEST) or length <= SHORTEST:
+            # a motion that never leaves its stops is predicted with them
+            return (np.array(found), length) if found else (starts, T)
+        length = max(length // 2, SHORTEST)
+
+
 def predicted(
     method: JointSmoothing,
     model: Model,
@@ -49,13 +81,17 @@ def predicted(
 
     First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
-    horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
+    horizons, lengths, histories, guess, starts = horizon_of(model, records, theta), [], [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
         last = len(record.times) - 1
         # the readings of one period say little of coordinates without a sensor
         memory = last if unread_coordinates(model, record).any() else max(T, 3)
-        starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
-        for end in starts[-1].tolist():
+        begin = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T)
+        touched = touching(model, record, theta, method.stops_of(model, theta))
+        begin, T = clear_windows(begin, min(T, last - int(begin[-1])), touched, HISTORY)
+        starts.append(begin)
+        lengths.append(T)
+        for end in begin.tolist():
             # at least four samples: a record has no fewer
             cut = slice(max(end - memory, 0), max(end + 1, 4))
             histories.append(record.samples(cut))
@@ -65,8 +101,7 @@ def predicted(
     method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
     form, ends, predictions = compiled_linearizer(model, method.form).form, iter(fit.paths), []
-    for record, horizon, begin in zip(records, horizons, starts, strict=True):
-        T = min(horizon, len(record.times) - 1 - int(begin[-1]))
+    for record, T, begin in zip(records, lengths, starts, strict=True):
         past = (next(ends) for _ in begin)
         x = [form.pack(path.coordinates, path.rates, theta, path.states)[-1] for path in past]
         at = begin[:, None] + np.arange(T)

@@ -556,6 +556,9 @@ class JointSmoothingProblem(Brief):
         )
         if not parameters:
             raise InvalidMethod("there is no parameter to estimate; name at least one")
+        unknown = [name for name in mechanism.unknown_stops if name not in parameters]
+        parameters = [*parameters, *unknown]
+        known["upper"] = dict.fromkeys(unknown, 1.0) | dict(known.get("upper", {}))
         for name in (name for names in known.values() for name in names):
             if name not in parameters:
                 raise InvalidMethod(

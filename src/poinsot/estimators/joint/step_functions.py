@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import Float, Vector
 from ...models.maximal.expressions import column, matrix_of, symbols, traced
+from .stops import at_stops
 
 if TYPE_CHECKING:
     from .forms import ReducedForm
@@ -120,23 +121,38 @@ class StepFunctions:
     def _step(self) -> Any:
         form, (x, y, u, _, h, theta) = self.form, self._symbols
         d, w = symbols("d", form.degrees), symbols("w", form.rows)
+        held, target = symbols("held", form.rows), symbols("target", form.rows)
 
         def errors(d: Any, x: Any, y: Any, u: Any, h: Any, theta: Any) -> tuple[Any, Any]:
             end = form.plus(y, d)
             return form.step_errors(x, end, u, theta, h[0]), end
 
         e, end = traced(errors, d, x, y, u, h, theta)
-        e = column(e) - column(w)
+        e, ends = column(e) - column(w), form.model.structure.ends
         inputs = [column(part) for part in (d, x, y, u, h, theta, w)]
+        if ends:  # numbers that end stops determine
+            e = ca.if_else(column(held), column(end) - column(target), e)
+            inputs += [column(held), column(target)]
         whole = ca.Function("e", inputs, [e, ca.jacobian(e, column(d))])
         at_zero, slope = whole(ca.SX(ca.DM.zeros(form.degrees)), *inputs[1:])
         plus = ca.Function("plus", [inputs[2], inputs[0]], [column(end)])
         newton = ca.Function("newton", inputs[1:], [plus(inputs[2], -ca.solve(slope, at_zero))])
-        begin = traced(lambda x, h: form.plus(x, form.drift(x, h[0])), x, h)
-        found = column(begin)
-        for _ in range(NEWTON_STEPS):
-            found = newton(inputs[1], found, *inputs[3:])
-        return ca.Function("step", [inputs[1], *inputs[3:]], [found])
+
+        def solved(found: Any, *stopped: Any) -> Any:
+            for _ in range(NEWTON_STEPS):
+                found = newton(inputs[1], found, *inputs[3:7], *stopped)
+            return found
+
+        begin = column(traced(lambda x, h: form.plus(x, form.drift(x, h[0])), x, h))
+        none = [ca.SX(ca.DM.zeros(form.rows))] * 2 if ends else []
+        found = solved(begin, *none)
+        if ends:
+            passing = traced(lambda x, y, h, theta: at_stops(form.model, x, y, theta, h[0]), x, y, h, theta)
+            given = [inputs[1], inputs[2], inputs[4], inputs[5]]
+            stops = ca.Function("stops", given, [column(part) for part in passing])
+            held_there, at = stops(inputs[1], found, inputs[4], inputs[5])
+            found = solved(ca.if_else(held_there, at, found), held_there, at)
+        return ca.Function("step", [inputs[1], *inputs[3:7]], [found])
 
     def _readings(self) -> Any:
         x, *_, theta = self._symbols

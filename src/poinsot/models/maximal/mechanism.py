@@ -37,7 +37,7 @@ from ..gravity import STANDARD_GRAVITY
 from . import impulses, lcp, reduced
 from .bodies import PlaneContact, RigidBody, State, mean_velocity
 from .impulses import Instant
-from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider
+from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider, Stops
 from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision
 from .values import Entry, Structure, Values, law_places
 
@@ -166,7 +166,7 @@ class Model(Brief):
         velocities along the parent's axes [rad/s], [m/s].
         """
         here = self.at(x, theta)
-        return reduced.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
+        return impulses.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
     def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
         """h(x; theta), the predicted readings of the sensors (3.2)."""
@@ -302,6 +302,13 @@ class Mechanism(Brief):
         """Joints with motors, in the order of u."""
         return tuple(joint.name for joint in self.joints if getattr(joint, "motor", None) is not None)
 
+    @cached_property
+    def unknown_stops(self) -> tuple[str, ...]:
+        """Names of the restitutions of end stops that have no value."""
+        stops: list[tuple[str, Stops | None]] = [(j.name, getattr(j, "stops", None)) for j in self.joints]
+        unknown = (f"{joint}.stop_restitution" for joint, each in stops if each and each.restitution is None)
+        return tuple(name for name in unknown if name not in self.numbers)
+
     def _joint(self, name: str) -> AnyJoint:
         return next(joint for joint in self.joints if joint.name == name)
 
@@ -352,6 +359,7 @@ class Mechanism(Brief):
             driven=np.array(driven, dtype=np.int64),
             dry=np.array([law is not None for law in laws], dtype=bool),
             load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),
+            stops=np.array([_stops_of(j) for j in joints], dtype=bool).reshape(-1, 2),
             laws=law_places({name for law in laws if law is not None for name in law.laws}),
             weight=np.array(weight, dtype=float).reshape(-1, 6),
             contact_body=np.array([order[c.body] for c in contacts], dtype=np.int64),
@@ -414,6 +422,12 @@ class Mechanism(Brief):
             InvalidModel: if one is named twice or does not exist.
         """
         return Model(self, tuple(free), curvature)
+
+
+def _stops_of(joint: AnyJoint) -> list[bool]:
+    """Whether it has a lower and an upper stop."""
+    stops: Stops | None = getattr(joint, "stops", None)
+    return [False, False] if stops is None else [end is not None for end in stops.ends]
 
 
 def load_mechanism(

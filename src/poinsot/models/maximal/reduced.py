@@ -43,12 +43,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.spatial.transform import Rotation
 
 from .bodies import State
-from .impulses import Instant, drive, momentum, product, weights
+from .impulses import drive, momentum, product, weights
 from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
-from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn, turn_back
+from .quaternions import cross, exp, matrix, multiply, quaternion_of, turn, turn_back
 from .values import Structure, Values, friction_parts, gather
 
 
@@ -145,7 +144,7 @@ def placed(structure: Structure, values: Values, y: Coordinates, rate: Coordinat
     """The state in which joints have the coordinates y and the rates given."""
     # quaternions are the products of those of the joints, so that they are continuous along a motion
     world, place, y = structure.bodies, coordinates(structure), jnp.asarray(y)
-    e = [_quaternion(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
+    e = [quaternion_of(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
     for body, parent, k, outward in tree(structure):
         near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
         near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
@@ -155,8 +154,8 @@ def placed(structure: Structure, values: Values, y: Coordinates, rate: Coordinat
         ):
             if direction >= 3:
                 psi[direction - 3] = sign * y[j]
-        turned = multiply(multiply(e[parent], _quaternion(near_frame)), exp(jnp.stack(psi)))
-        e[body] = multiply(turned, _quaternion(far_frame.T))
+        turned = multiply(multiply(e[parent], quaternion_of(near_frame)), exp(jnp.stack(psi)))
+        e[body] = multiply(turned, quaternion_of(far_frame.T))
     mechanics = _Mechanics.at(structure, values, y)
     return State(mechanics.centers, jnp.stack(e[:world]), mechanics.velocities(jnp.asarray(rate)))
 
@@ -164,30 +163,6 @@ def placed(structure: Structure, values: Values, y: Coordinates, rate: Coordinat
 def _sums(which: np.ndarray, rows: Float[Array, "a b"]) -> Array:
     """Sums of the rows that `which` (c, a) marks, as sums: batches of small matrix products are slow."""
     return jnp.sum(which[:, :, None] * rows, axis=1)
-
-
-def joint_coordinates(here: Instant) -> Float[Array, "n"]:
-    """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
-    structure, parts = here.structure, []
-    e = jnp.concatenate([jnp.asarray(here.x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
-    for k, free in enumerate(structure.free):
-        e_a = multiply(e[int(structure.parent[k])], _quaternion(structure.parent_frame[k]))
-        e_b = multiply(e[int(structure.child[k])], _quaternion(structure.child_frame[k]))
-        relative = multiply(conjugate(e_a), e_b)  # from frame b to frame a
-        if structure.is_hinge[k]:
-            # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
-            half = jnp.where(relative[3] < 0, -1.0, 1.0)
-            parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
-        elif structure.is_ball[k]:
-            parts.append(log(relative))
-        elif free.any():
-            parts.append(here.at.g[k, np.flatnonzero(free)])
-    return jnp.concatenate(parts) if parts else jnp.zeros(0)
-
-
-def _quaternion(R: np.ndarray) -> Array:
-    """Quaternion of a constant rotation matrix."""
-    return jnp.asarray(Rotation.from_matrix(R).as_quat())
 
 
 def reduced_errors(
