@@ -35,9 +35,10 @@ from ...estimate import (
 )
 from ...estimate.motions import path_of
 from ...exceptions import InvalidModel
-from ...inertia.parameters import body, from_physical, inertia_matrix
+from ...inertia.parameters import body, completed_inertia, from_physical, inertia_matrix
 from ...io.writing import write_text
 from ...models.maximal import Mechanism, Model, State
+from ...models.maximal.bodies import SIX
 from ...models.maximal.values import friction_effort
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
@@ -151,7 +152,7 @@ class Summary:
                 IdentifiedMechanism(
                     self.method.weight,
                     float(np.median(self.problem.records[0].steps)),
-                    model.mechanism.starting(fit.values),
+                    self.identified,
                 ),
                 Convergence(
                     names,
@@ -280,10 +281,33 @@ class Summary:
             recording=f"{record.name}, efforts",
         )
 
+    @cached_property
+    def identified(self) -> Mechanism:
+        """The mechanism with the estimated values.
+
+        Motions in a plane depend on few entries of an inertia. Where no real body has the estimated ones and those that
+        are held, these are changed until one has.
+        """
+        mechanism = self.model.mechanism.starting(self.fit.values)
+        changed: dict[str, float] = {}
+        for i in range(len(mechanism.bodies)):
+            names = {
+                entry.index[1]: name
+                for name, entry in mechanism.entries.items()
+                if entry.kind == "inertia" and entry.index[0] == i
+            }
+            six = np.asarray(mechanism.values.inertia)[i]
+            known = np.array([names[k] in self.fit.names for k in range(6)])
+            J, mask = (inertia_matrix(np.concatenate([np.zeros(4), part])) for part in (six, known))
+            found = completed_inertia(J, mask > 0)
+            if known.any() and found is not J:
+                changed |= {names[k]: float(found[a, b]) for k, (a, b) in enumerate(SIX) if not known[k]}
+        return mechanism.starting(changed)
+
     def bodies(self) -> tuple[Body, ...]:
         """Bodies with an estimated mass property."""
         mechanism = self.model.mechanism
-        values, bodies = mechanism.starting(self.fit.values).values, []
+        values, bodies = self.identified.values, []
         estimated = {
             entry.owner
             for name in self.fit.names
