@@ -2,7 +2,7 @@
 
 python examples/cart/record.py      # rewrites run.csv
 
-MuJoCo simulates it in steps of 0.1 ms. Encoders have noise of 0.2 mm and 1 mrad. The contact with a stop lasts 7 ms, and
+MuJoCo simulates it in steps of 0.1 ms. Encoders have noise of 0.2 mm and 1 mrad. A contact with a stop lasts 7 ms, and
 the cart leaves it with 0.3 times the speed of its arrival.
 """
 
