@@ -189,6 +189,7 @@ SECTIONS = {
     "One of `mechanism.joints`": (mechanism.MechanismJointSettings, ()),
     "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
     "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
+    "`stops` of a mechanism's joint": (mechanism.StopsSettings, ()),
     "`details` of a joint": (mechanism.JointDetails, ()),
     "`[body]`": (bodies_and_walls.PlanarBodySettings, ()),
     **{

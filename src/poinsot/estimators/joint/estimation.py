@@ -64,7 +64,7 @@ class IdentifiedMechanism(Extra):
         mechanism: with the estimated values.
     """
 
-    key = "simulation"
+    key = "mechanism"
 
     weight: float
     step_s: float

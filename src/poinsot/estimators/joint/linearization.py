@@ -99,7 +99,7 @@ class Linearizer:
         x: Sequence[np.ndarray],
         theta: Vector,
         reference: Vector | None = None,
-        touched: Sequence[Bool[np.ndarray, "N"]] | None = None,
+        touched: Sequence[Bool[np.ndarray, "_"]] | None = None,
     ) -> list[RecordLinearization]:
         """Linearized records at states x (N, size).
 

@@ -211,7 +211,7 @@ class _Mechanics(NamedTuple):
     def at(cls, structure: Structure, values: Values, y: Coordinates) -> _Mechanics:
         """The tree with the coordinates y (n,)."""
         chain = _chain(structure, y)
-        slides = np.concatenate([np.flatnonzero(free) < 3 for free in structure.free])[:, None]
+        slides = (np.nonzero(structure.free)[1] < 3)[:, None]
         moment = jnp.where(slides, chain.axes, cross(chain.points, chain.axes))
         motions = jnp.concatenate([moment, jnp.where(slides, 0.0, chain.axes)], axis=1)
         centers = chain.origin + turn(chain.rotation, jnp.asarray(values.center))

@@ -235,7 +235,7 @@ class JointSmoothingMethod(MotionMethod):
         covariance = np.array([[rows[i]["covariance"][j] for j in place] for i in place], dtype=float)
         record = Record.from_recording(mechanism, recording, job.motion.name, self.step_s)
         noise = noise_of(mechanism, self.noise, others=True)
-        weight = job.result["simulation"]["weight"] if self.weight == "auto" else self.weight
+        weight = job.result["mechanism"]["weight"] if self.weight == "auto" else self.weight
         smoothing = self.build_as(JointSmoothing, weight=weight, noise=noise)
         motion = forecast(smoothing, model, record, model.theta, covariance.reshape(len(place), len(place)))
 
