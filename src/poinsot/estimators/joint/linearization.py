@@ -126,8 +126,10 @@ class Linearizer:
             there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0
-            start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
+            # joint coordinates violate no constraint
+            violated = None if self.form.has_coordinates else self._start(states[0], theta, record.steps[0])
+            start = None if violated is None else tuple(map(np.asarray, violated))
+            linearized.append(RecordLinearization(*parts, start, there))  # type: ignore[call-arg]
         return linearized
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:

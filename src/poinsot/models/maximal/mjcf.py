@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from ...exceptions import InvalidModel
 from ...inertia.parameters import inertia_matrix
-from .joints import Ball, Fixed
+from .joints import JOINT_KINDS, AnyJoint, Ball, Fixed
 from .mechanism import Mechanism
 from .reduced import tree
 
@@ -196,8 +196,9 @@ class _Writer:
                 yield f"MJCF has no attribute for the constant effort {joint.name}.offset: the file moves without it."
 
 
-def _kind(joint: object) -> str:
-    return type(joint).__name__.lower()
+def _kind(joint: AnyJoint) -> str:
+    """Its name in project files."""
+    return next(name for name, kind in JOINT_KINDS.items() if isinstance(joint, kind))
 
 
 def _numbers(values: Any) -> str:

@@ -243,8 +243,15 @@ class _Mechanics(NamedTuple):
 
     def momenta(self, rate: Array) -> Float[Array, "n"]:
         """M y' of the bodies, with shafts."""
-        h = self.carried(momentum(self.values, self.chain.rotation, self.velocities(rate)))
-        return jnp.sum(self.motions * h, axis=1) + self.of("shaft") * rate
+        return self.along(self.carried_momenta(rate)) + self.of("shaft") * rate
+
+    def carried_momenta(self, rate: Array) -> Float[Array, "n 6"]:
+        """Momenta of the bodies that each coordinate moves, about the world's origin."""
+        return self.carried(momentum(self.values, self.chain.rotation, self.velocities(rate)))
+
+    def along(self, carried: Float[Array, "n 6"]) -> Float[Array, "n"]:
+        """Components of forces, or momenta, along the coordinates."""
+        return jnp.sum(self.motions * carried, axis=1)
 
     def momenta_and_forces(
         self, rate: Array, acceleration: Array, u: Numbers
@@ -252,14 +259,14 @@ class _Mechanics(NamedTuple):
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
         joint, of = _joints(structure), self.of
-        h = self.carried(momentum(values, self.chain.rotation, self.velocities(rate)))
+        h = self.carried_momenta(rate)
         weight = self.carried(self.weights)
         # dL/dy: axes move with the bodies that carry them, and momenta along them change by that
         _, carried = _beyond(structure)
         speed, spin = jnp.split(_sums(carried, self.motions * rate[:, None]), 2, axis=1)
         along, about = jnp.split(self.motions, 2, axis=1)
         moved = jnp.concatenate([cross(spin, along) + cross(speed, about), cross(spin, about)], axis=1)
-        F = jnp.sum(moved * h + self.motions * weight, axis=1)
+        F = jnp.sum(moved * h, axis=1) + self.along(weight)
         F = F + drive(structure, values, u)[joint, 0] - of("drag") * rate
         bound, smooth = friction_parts(structure.laws, of("friction"), rate, jnp)
         F = F - smooth
@@ -268,7 +275,7 @@ class _Mechanics(NamedTuple):
                 load = self.loads(rate, acceleration)
                 bound = jnp.where(structure.load[joint], bound * load, bound)
             F = F + jnp.where(structure.dry[joint], jnp.clip(-of("stick") * rate, -bound, bound), 0.0)
-        return jnp.sum(self.motions * h, axis=1) + of("shaft") * rate, F
+        return self.along(h) + of("shaft") * rate, F
 
     def loads(self, rate: Array, acceleration: Array) -> Float[Array, "n"]:
         """Sizes of the constraints' forces in the joint of each coordinate, as friction weights them [N m] or [N]."""
