@@ -19,6 +19,7 @@ from ..inspection.columns import (
     COMMAND_FILES,
     COMMANDS,
     FEET,
+    LISTED,
     ColumnGuess,
     Label,
     match_columns,
@@ -55,6 +56,8 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST
 from .controller_gains import first_number, gain_fields
 
+RATES = Label(LISTED["rates"].split())
+LENGTHS = ("m", "mm", "cm")
 INDEXES = ("meta/info.json", "metadata.yaml")
 """Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
 BETTER = 4.0

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from ..arrays import mode_near
 from ..estimators.impacts.problem import LOWEST, NEAR, accelerations
 from ..exceptions import InvalidProject, listing
 from ..inspection.columns import BY_NAME, LISTED, ColumnGuess, Label, unit_in_name, words_of
@@ -25,15 +26,11 @@ from ..models.planar.drop import Drop
 from .methods.base import TEMPLATES
 from .settings.bodies_and_walls import BodySettings, PlanarBodySettings, SpatialBodySettings
 from .starting import DraftPart, Start, begun, project_text
-from .starting_log import LogReading, index_of, read_with_clock
+from .starting_log import LENGTHS, RATES, LogReading, index_of, read_with_clock
 
 ANGLES = Label(LISTED["angles"].split())
-RATES = Label(LISTED["rates"].split())
-LENGTHS = ("m", "mm", "cm")
 TOUCHES = 0.05
 """Quantile of the heights of the lowest point, where the search for the floor begins."""
-MODE_STEPS = 10
-"""Steps of that search."""
 
 
 def start_throw(
@@ -97,11 +94,8 @@ def _floor(log: LogReading, outline: np.ndarray) -> float:
     # noise of the lowest point, whose arm turns with the angle
     y, angle = Drop("", np.arange(len(poses), dtype=float), poses).noise[1:]
     noise = float(np.hypot(y, np.abs(outline).max() * angle))
-    floor = float(np.quantile(heights, TOUCHES))
-    for _ in range(
-        MODE_STEPS
-    ):  # towards the frames that touch, of which the lowest quantile is the lower edge
-        floor = float(np.median(heights[np.abs(heights - floor) < 2 * noise]))
+    # towards the frames that touch, of which the lowest quantile is the lower edge
+    floor = mode_near(heights, float(np.quantile(heights, TOUCHES)), 2 * noise)
     return 0.0 if abs(floor) < 2 * noise else floor
 
 

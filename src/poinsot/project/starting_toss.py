@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import mode_near
 from ..estimators.impacts.problem import NEAR, WINDOW, WINDOW_FRAMES, accelerations
 from ..exceptions import InvalidProject, listing
 from ..inspection.clocks import Clock
@@ -29,8 +30,7 @@ from ..models.rotations import from_quaternion
 from .methods.base import TEMPLATES
 from .settings.bodies_and_walls import SpatialBodySettings
 from .starting import MOST_EPISODES, DraftPart, Start, begun, project_text
-from .starting_log import INDEXES, LogReading, index_of, read_with_clock
-from .starting_throw import LENGTHS, MODE_STEPS, RATES
+from .starting_log import INDEXES, LENGTHS, RATES, LogReading, index_of, read_with_clock
 
 QUATERNIONS = Label(LISTED["quaternions"].split())
 TOSSES = Label(LISTED["tosses"].split())
@@ -295,9 +295,9 @@ class _Fall(NamedTuple):
     def near(cls, a: np.ndarray, size: float, axis: str, up: bool, frames: int) -> _Fall:
         """The acceleration that most of `a` (n,) have near `size`. `frames`: in a window, of which so many overlap."""
         alike = a[np.abs(a / size - 1) < FALLS]
-        for _ in range(MODE_STEPS):
-            size = float(np.median(alike)) if len(alike) else size
-            alike = a[np.abs(a / size - 1) < FALLS / 2]
+        size = float(np.median(alike)) if len(alike) else size
+        size = mode_near(a, size, FALLS / 2 * size)
+        alike = a[np.abs(a / size - 1) < FALLS / 2]
         if not len(alike):
             return cls(0, axis, up, size, np.inf)
         # the deviation from the median that half of them have, as a standard deviation

@@ -130,7 +130,7 @@ def reached_stops(
     return np.where(ends, stops, NONE)
 
 
-class Contact(NamedTuple):
+class StopContact(NamedTuple):
     """A contact with a stop, outward positive.
 
     Args:
@@ -286,7 +286,7 @@ class StopEstimate:
         step = float(np.median(np.concatenate([record.steps for record in problem.records])))
         noise = position_noise(problem.model, method.noise_of(problem.model))
         for joint in range(n):
-            bounces: list[Contact] = []
+            bounces: list[StopContact] = []
             for side in np.flatnonzero(np.isfinite(method.stops[joint])).tolist():
                 contacts = [
                     contact
@@ -306,7 +306,7 @@ class StopEstimate:
         return cls(position, position_std, restitution, restitution_std)
 
 
-def _stop_position(contacts: list[Contact], step: float) -> tuple[float, float, Vector]:
+def _stop_position(contacts: list[StopContact], step: float) -> tuple[float, float, Vector]:
     """p and its standard deviation, and the robust weights of the contacts, from 0 to 1."""
     y, spread = np.array([c.position for c in contacts]), np.array([c.spread for c in contacts])
     X = np.column_stack([np.ones(len(y)), [c.before - c.after for c in contacts]])
@@ -333,7 +333,7 @@ def _both(one: Normal, other: Normal | None) -> Normal:
     return Normal(float(weights @ [one.mean, other.mean] / weights.sum()), float(weights.sum() ** -0.5))
 
 
-def _restitution(bounces: list[Contact]) -> tuple[float, float]:
+def _restitution(bounces: list[StopContact]) -> tuple[float, float]:
     """e and its standard deviation."""
     v, back = np.array([c.before for c in bounces]), -np.array([c.after for c in bounces])
     e = float(v @ back / (v @ v))
@@ -351,7 +351,7 @@ def _contacts(
     joint: int,
     side: int,
     noise: Vector,
-) -> Iterator[Contact]:
+) -> Iterator[StopContact]:
     """Contacts of a record with one stop: bounces, and rests."""
     sign, t, n = SIDES[side], record.times, path.coordinates.shape[1]
     every = touching(model, record, theta, stops)
@@ -376,7 +376,7 @@ def _contacts(
                 yield bounce
 
 
-def _rest(z: Vector, noise: float) -> Contact | None:
+def _rest(z: Vector, noise: float) -> StopContact | None:
     """Where most of the readings are at one position; None if they are not."""
     half = (len(z) + 1) // 2
     if half < REST:
@@ -388,10 +388,10 @@ def _rest(z: Vector, noise: float) -> Contact | None:
     if len(near) < half:
         return None
     # friction may hold a joint short of its stop, by no more than this
-    return Contact(float(np.mean(near)), UNSURE / 2 * noise)
+    return StopContact(float(np.mean(near)), UNSURE / 2 * noise)
 
 
-def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None, noise: float) -> Contact | None:
+def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None, noise: float) -> StopContact | None:
     """Where motions with constant accelerations meet, (y, v, a) at both ends of a time T; None if they do not.
 
     `std` are those of y and v at both ends; `noise` that of readings, in place of them.
@@ -410,7 +410,7 @@ def _bounce(before: Vector, after: Vector, T: float, std: Matrix | None, noise: 
                 spread = float(np.sqrt(np.sum((share * np.hypot(std[:, 0], std[:, 1] * [t, T - t])) ** 2)))
             if not np.isfinite(spread):  # an arc of a single state
                 return None
-            return Contact(float(y_0 + v_0 * t + a_0 * t**2 / 2), max(spread, 1e-12), *map(float, speeds))
+            return StopContact(float(y_0 + v_0 * t + a_0 * t**2 / 2), max(spread, 1e-12), *map(float, speeds))
     return None
 
 
