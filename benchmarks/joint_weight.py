@@ -24,7 +24,8 @@ from support.timing import Program, side_by_side
 
 from poinsot import Column, Source, read_recording
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, WeightChoice
-from poinsot.estimators.joint.prediction import horizon_of, predicted, window_errors
+from poinsot.estimators.joint.prediction import predicted, window_errors
+from poinsot.estimators.joint.problem import horizon_of
 from poinsot.models.maximal import (
     Coulomb,
     Encoder,

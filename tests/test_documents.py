@@ -190,6 +190,7 @@ SECTIONS = {
     "One of `mechanism.frames`": (mechanism.MechanismFrameSettings, ()),
     "Dry `friction` of a mechanism's joint": (mechanism.DryFrictionSettings, ()),
     "`motor` of a mechanism's joint": (mechanism.MotorSettings, ()),
+    "`stops` of a mechanism's joint": (mechanism.StopsSettings, ()),
     "`details` of a joint": (mechanism.JointDetails, ()),
     "`[body]`": (bodies_and_walls.PlanarBodySettings, ()),
     **{

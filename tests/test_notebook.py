@@ -58,6 +58,7 @@ FEW = {
     "information",
     "make",
     "read_columns",
+    "stops",
 }
 """Fields with a few numbers, of which a sensor, a body or a filter is made, and functions."""
 

@@ -76,6 +76,7 @@ from .models.maximal import BodyFrame as BodyFrame
 from .models.maximal import Coulomb as Coulomb
 from .models.maximal import LoadDependent as LoadDependent
 from .models.maximal import Motor as Motor
+from .models.maximal import Stops as Stops
 from .models.maximal import Encoder as Encoder
 from .models.maximal import RateSensor as RateSensor
 from .models.maximal import FrameReading as FrameReading

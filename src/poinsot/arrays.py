@@ -30,6 +30,8 @@ else:
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Size limits of numbers other than 0 in SI units: beyond them, squares and products under- or overflow."""
+MODE_STEPS = 10
+"""Steps of a search for a mode."""
 
 
 def is_plausible(value: float) -> bool:
@@ -102,6 +104,16 @@ def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
         return np.zeros_like(values)
     # unwrapped first: a line between 3.1 and -3.1 rad would pass through 0
     return np.interp(times, times[known], np.unwrap(values[known]) if turns else values[known])
+
+
+def mode_near(values: Vector, start: float, width: float) -> float:
+    """Where values are dense near `start`: the median of those within `width`, found again from there `MODE_STEPS`
+    times; `start` where there are none.
+    """
+    for _ in range(MODE_STEPS):
+        near = values[np.abs(values - start) < width]
+        start = float(np.median(near)) if len(near) else start
+    return start
 
 
 def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarray, "T"]:

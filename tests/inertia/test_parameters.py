@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given
+from scipy.spatial.transform import Rotation
 
 from inertia.families import EPS, ellipsoids, placements, scale, thetas
 from poinsot.exceptions import InvalidModel
@@ -15,6 +16,7 @@ from poinsot.inertia.parameters import (
     body,
     center_of_mass,
     change_frame,
+    completed_inertia,
     from_physical,
     from_pseudo_inertia,
     gradient_from_pseudo_inertia,
@@ -174,3 +176,20 @@ def test_a_real_body_is_consistent_and_a_broken_triangle_is_not():
     assert body("unknown", None).mass is None
     weightless = body("frame", np.zeros(10))
     assert weightless.physically_consistent and weightless.mass == 0 and weightless.center_of_mass is None
+
+
+def test_an_inertia_is_completed_where_it_is_not_known():
+    """Of a plane motion one entry is known; a real body has it with others; none has a moment below 0."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        R = Rotation.from_rotvec(rng.normal(size=3)).as_matrix()
+        real = R @ np.diag(np.array([1.0, 1.2, 0.9]) * rng.uniform(0.9, 1.1, 3)) @ R.T
+        known = np.zeros((3, 3), bool)
+        known[1, 1] = True
+        wrong = np.where(known, real, real * rng.uniform(0.2, 4))
+        found = completed_inertia(wrong, known)
+        assert found[1, 1] == real[1, 1]
+        assert np.linalg.eigvalsh(0.5 * np.trace(found) * np.eye(3) - found)[0] >= 0
+    assert completed_inertia(real, known) is real
+    impossible = np.diag([1.0, 1.0, 3.0])
+    assert completed_inertia(impossible, np.ones((3, 3), bool)) is impossible

@@ -119,7 +119,3 @@ def test_the_command_line(poinsot, tmp_path):
 def test_a_shape_that_does_not_exist(tmp_path):
     with pytest.raises(InvalidProject, match="'star' is no shape of a thrown body; known are 'ellipse'"):
         start_throw("star", {}, [tmp_path / "log.csv"], tmp_path / "job.toml")
-    with pytest.raises(
-        InvalidProject, match=r"--shape box: a project file is begun for bodies .* in a plane"
-    ):
-        start_throw("box", {"sides": [0.1, 0.1, 0.1]}, [tmp_path / "log.csv"], tmp_path / "job.toml")

@@ -60,6 +60,10 @@ ROUNDING = 32 * float(np.finfo(float).eps)
 Steiner's term is subtracted, and eigenvalues of a 3 x 3 matrix have errors of about ten ulp of the largest."""
 
 
+THIN, PROJECTIONS = 1e-3, 1000
+"""Least second moment of a completed inertia, by its trace, and most projections for it."""
+
+
 def inertia_matrix(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
     """(..., 3, 3) I about the body frame's origin [kg m^2]."""
     xx, xy, yy, xz, yz, zz = np.moveaxis(np.asarray(pi)[..., 4:], -1, 0)
@@ -187,6 +191,26 @@ def closest_axes(
     sign = np.where(np.take_along_axis(mirrored, best, axis=-1) & keeps, -sign, sign)
     D, R = np.take_along_axis(D, order, axis=-1), np.take_along_axis(R, order[..., None, :], axis=-1)
     return D, R * sign[..., None, :]
+
+
+def completed_inertia(
+    I: Float[np.ndarray, "3 3"], known: Bool[np.ndarray, "3 3"]
+) -> Float[np.ndarray, "3 3"]:
+    """An inertia of a real body about its centre of mass that agrees with I where it is known.
+
+    Second moments are projected in turn on those that are positive and on those that have the known entries of I. The
+    result is I if a real body has it, or if no real body has the known entries.
+    """
+    if np.linalg.eigvalsh(0.5 * np.trace(I) * np.eye(3) - I)[0] >= 0 or not np.trace(I) > 0:
+        return I
+    least, found = THIN * np.trace(I), I
+    for _ in range(PROJECTIONS):
+        L, R = np.linalg.eigh(0.5 * np.trace(found) * np.eye(3) - found)
+        if L[0] >= 0.5 * least:
+            return found
+        Sigma = (R * np.maximum(L, least)) @ R.T
+        found = np.where(known, I, np.trace(Sigma) * np.eye(3) - Sigma)
+    return I
 
 
 def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:

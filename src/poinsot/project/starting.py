@@ -22,7 +22,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidModel, InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_NUMBER, BY_ORDER, names_quantity
+from ..inspection.columns import BY_NUMBER, BY_ORDER, ColumnGuess, names_quantity
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import carrier_of_imu, clock_facts, find_unfollowed, motion_facts
 from ..inspection.readings import is_noise
@@ -30,9 +30,10 @@ from ..inspection.unit_guesses import USUAL
 from ..io.readers import list_columns
 from ..io.units import STANDARD_GRAVITY
 from ..models.robot.articulated import Articulated, load_robot
+from ..models.robot.motors import described_motors
 from ..models.robot.rotors import DescribedRotor, described_rotors
 from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT, THRUST, Recording, clock_text
+from ..recording import CONTACT, EFFORTS, THRUST, Recording, clock_text
 from ..statistics import white_noise
 from .controller_gains import controller_gains, for_all
 from .job import Job, Project
@@ -42,6 +43,8 @@ from .settings import Settings
 from .settings.preprocessing import SMOOTHED
 from .starting_log import HELD, LogReading, index_of, is_command_file, match_log, read_companion, read_log
 
+NO_COLUMN = "no column has their position"
+"""Why joints are locked."""
 MOST_EPISODES = 50
 """Maximum number of episodes of a data set that become recordings; the first ones are taken."""
 
@@ -80,13 +83,11 @@ def start_project(
     links = [link for links in described.links.values() for link in links]
     commanded = {path for path, each in zip(paths, lists, strict=True) if is_command_file(path, each.names)}
     commanded = set() if len(commanded) == len(set(paths)) else commanded
-    quantities = [
-        {
-            each.quantity
-            for each in match_log(path, columns.names, described.joints, links, path in commanded, flying)
-        }
+    matches = [
+        match_log(path, columns.names, described.joints, links, path in commanded, flying)
         for path, columns in zip(paths, lists, strict=True)
     ]
+    quantities = [{each.quantity for each in matched} for matched in matches]
     # files with commands or efforts only belong to one with positions, in the order of both
     alone = [
         path
@@ -111,27 +112,33 @@ def start_project(
         for k in range(min(columns.episodes, MOST_EPISODES))
     ]
     several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
-    readings = [read_log(described, path, rate_hz, k, flying) for path, k, _ in episodes]
+    motors = described_motors(described, robot)
+    still = _still_joints(described, motors, [each for matched in matches for each in matched])
+    unread = () if sensed or rotors else tuple(joint for joint, why in still.items() if not why)
+    readings = [read_log(described, path, rate_hz, k, flying, unread) for path, k, _ in episodes]
     readings = [
         replace(
             log,
             companions=tuple(
-                read_companion(described, log, path, path in commanded) for path in alone[k :: len(paths)]
+                read_companion(described, log, path, path in commanded, unread)
+                for path in alone[k :: len(paths)]
             ),
         )
         for k, log in enumerate(readings)
     ]
-    floating, still = _base_moves(described, robot, readings)
+    floating, resting = _base_moves(described, robot, readings)
     described = load_robot(robot) if (sensed or rotors) and not floating else described
-    readings = [log.without(dict.fromkeys(log.base_sensors, still) if still else {}) for log in readings]
+    readings = [log.without(dict.fromkeys(log.base_sensors, resting) if resting else {}) for log in readings]
     first = readings[0]
-    locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
+    located = [each.owner for each in first.used if each.quantity == "position"]
+    locked = _locked(described, [*located, *unread])
     if described.floating_base and not floating:
         locked = {described.model.names[1]: 0.0} | locked  # nothing says how the base moves: it is held
     held = load_robot(robot, floating_base=floating, locked=locked)
     first = first.with_units(held, {})
     readings = [first, *(log.with_units(held, first.units) for log in readings[1:])]
-    name, row, beginning = find_beginning(_contents(held, first))
+    contents = replace(_contents(held, first), unread=unread, motors=motors or {})
+    name, row, beginning = find_beginning(contents)
     readings = [
         log.mapped(lambda guess: guess if guess.quantity in beginning.quantities else None)
         for log in readings
@@ -158,6 +165,7 @@ def start_project(
         "robot": os.path.relpath(robot, job.parent),
         "floating_base": row.floating_base and held.floating_base,
         "locked": locked,
+        "locked_why": "; ".join(dict.fromkeys(still.get(joint) or NO_COLUMN for joint in locked)),
         "reason": beginning.reason,
         "rotors": [rotor for rotor in rotors if f"{THRUST}.{rotor.name}" in first.units],
         **beginning.values,
@@ -174,8 +182,9 @@ def start_project(
         for log, (_, k, role) in zip(readings, episodes, strict=True)
     ]
     draft = _Draft(job, tuple(parts), content, beginning.template)
-    draft = draft.cut_to_motion().compared_with_robot()
-    held_joints = [(joint, "locked", "no column has its position") for joint in locked]
+    draft = draft.cut_to_motion().compared_with_robot().with_determined_parameters()
+    held_joints = [(joint, "locked", still.get(joint) or NO_COLUMN) for joint in locked]
+    held_joints += [(joint, "free", "no column has its position, and no motor holds it") for joint in unread]
     guesses = [("method", name, beginning.reason), *held_joints, *gains.said]
     return begun(draft.parts, name, draft.text(), guesses)
 
@@ -246,10 +255,60 @@ def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
     return locked
 
 
+def _still_joints(
+    robot: Articulated, motors: Mapping[str, float | None] | None, matched: Sequence[ColumnGuess]
+) -> dict[str, str]:
+    """Joints without a position in the log, but for those that follow others -> why they stand still; "": they move.
+    `motors`: see `described_motors`.
+    """
+    columns = {
+        quantity: {each.owner for each in matched if each.quantity == quantity}
+        for quantity in ("position", "position_command", *EFFORTS)
+    }
+    located, driven = columns["position"], set[str]().union(*(columns[effort] for effort in EFFORTS))
+    still, fingers = {}, _fingers(robot, motors is not None)
+    for joint in robot.joints:
+        if joint in (*located, *robot.dependent_joints):
+            continue
+        if robot.floating_base or not located or columns["position_command"]:
+            still[joint] = NO_COLUMN
+        elif joint in driven:
+            still[joint] = ""
+        elif motors is not None and joint in motors:
+            still[joint] = f"{NO_COLUMN}, and a motor holds it"
+        else:
+            still[joint] = f"{NO_COLUMN}, and it is a finger" if joint in fingers else ""
+    return still
+
+
+def _fingers(robot: Articulated, has_motors: bool) -> tuple[str, ...]:
+    """Joints with limits that carry no others than followers. Of MJCF, two or more on one body, if it has no motors: it
+    names them all, and a URDF may lack that of a gripper. A pendulum has no limits in a URDF.
+    """
+    is_urdf = robot.source is not None and robot.source.suffix.lower() == ".urdf"
+    if has_motors and not is_urdf:
+        return ()
+    low, high = robot.position_limits
+    moved = {joint: body for joint, (body, _) in zip(robot.joints, robot.freedoms, strict=True)}
+    carriers = dict(zip(robot.bodies, robot.parents, strict=True))
+    carrying = {carriers[body] for joint, body in moved.items() if joint not in robot.followers}
+    limited = np.isfinite(low) & np.isfinite(high)
+    ends = [
+        joint
+        for joint, has in zip(robot.joints, limited, strict=True)
+        if has and moved[joint] not in carrying
+    ]
+    beside = [carriers[moved[joint]] for joint in ends]
+    return tuple(
+        joint for joint, carrier in zip(ends, beside, strict=True) if is_urdf or beside.count(carrier) > 1
+    )
+
+
 def _contents(robot: Articulated, log: LogReading) -> LogContents:
     """Contents of the log; the noise of a quantity is that of its noisiest channel."""
     owners: dict[str, tuple[str, ...]] = {}
     noise: dict[str, float] = {}
+    channels: dict[str, float] = {}
     for channel, x in log.readings.items():
         quantity, _, owner = channel.partition(".")
         owner = owner.rpartition(".")[0] if quantity in FRAME_QUANTITIES else owner
@@ -257,13 +316,16 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         x = log.units[channel].converted(x[np.isfinite(x)])
         steps = np.abs(np.diff(x))
         grain = float(np.min(steps[steps > 0], initial=1.0)) / np.sqrt(12)
-        noise[quantity] = max(noise.get(quantity, 0.0), white_noise(x, order=4), grain)
+        channels[channel] = max(white_noise(x, order=4), grain)
+        noise[quantity] = max(noise.get(quantity, 0.0), channels[channel])
     units = {channel.partition(".")[0]: unit.unit for channel, unit in log.units.items()}
     if (q := log.positions(robot, log.units)) is None:
-        return LogContents(robot, owners, noise, units=units)
+        return LogContents(robot, owners, noise, units=units, channel_noise=channels)
     q = q[np.isfinite(q).all(axis=1)]
     driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s), units)
+    return LogContents(
+        robot, owners, noise, driven, free_joints(robot, q, log.step_s), units, channel_noise=channels
+    )
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:
@@ -383,8 +445,11 @@ class _Draft:
         """
         project, content = self.project, dict(self.content)
         robot = project.robot() if project.settings.robot else None
-        joints = () if robot else project.mechanism().readable_joints
-        runs = project.runs(robot) if robot else project.recordings(joints, ())
+        if robot is not None:
+            runs = project.runs(robot)
+        else:
+            mechanism = project.mechanism()
+            runs = project.recordings(mechanism.readable_joints, mechanism.inputs)
         parts = []
         for part, run in zip(self.parts, runs, strict=True):
             recording, own = run.recording, dict(part.content)
@@ -414,6 +479,15 @@ class _Draft:
             parts.append(replace(part, content=own))
         return replace(self, parts=tuple(parts), content=content)
 
+    def with_determined_parameters(self) -> _Draft:
+        """With those of the method's parameters that the recordings determine."""
+        if not self.content.get("proposed"):
+            return self
+        project = self.project
+        found = project.settings.method.determined(Job(project))
+        left = [name for name in self.content["parameters"] if name not in found]
+        return replace(self, content={**self.content, "parameters": found, "undetermined": left})
+
     def text(self) -> str:
         """The whole file."""
         return project_text(self.parts, self.content, self.template)
@@ -425,11 +499,12 @@ def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], templat
     environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "toml": dumps,
+        "named": lambda name, names: names.get(name, name),
         "unit": lambda channel, units: units[channel].unit,
         "number": lambda channel, units, name: getattr(units[channel], name),
         "scaling": lambda channel, units: "" if units[channel].scale == 1 else units[channel].text,
     }
-    values = {"parts": [part.values for part in parts], "held": HELD} | dict(content)
+    values = {"parts": [part.values for part in parts], "held": HELD, "names": {}} | dict(content)
     return "\n".join(environment.get_template(name).render(values) for name in ("job.toml", template.name))
 
 

@@ -19,6 +19,7 @@ from ..inspection.columns import (
     COMMAND_FILES,
     COMMANDS,
     FEET,
+    LISTED,
     ColumnGuess,
     Label,
     match_columns,
@@ -55,6 +56,8 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST
 from .controller_gains import first_number, gain_fields
 
+RATES = Label(LISTED["rates"].split())
+LENGTHS = ("m", "mm", "cm")
 INDEXES = ("meta/info.json", "metadata.yaml")
 """Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
 BETTER = 4.0
@@ -436,10 +439,15 @@ def index_of(path: Path) -> Path:
 
 
 def read_log(
-    robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0, rotors: Sequence[str] = ()
+    robot: Articulated,
+    path: Path,
+    rate_hz: float | None,
+    episode: int = 0,
+    rotors: Sequence[str] = (),
+    unread: Sequence[str] = (),
 ) -> LogReading:
     """Match the columns of a log, or of an episode of a data set, and read them; `PoinsotError` if it lacks some.
-    `rotors`: names of those of a robot that flies.
+    `rotors`: names of those of a robot that flies. `unread`: joints that move without a position in the log.
     """
     columns, reading, units, _ = list_columns(path)
     if episode:
@@ -478,7 +486,7 @@ def read_log(
         if len(rows) < 2:
             raise InvalidProject(f"{path}: fewer than two rows have a number in the column {read[0]!r}")
         located = [each.owner for each in matched if each.quantity == "position"]
-        useless = _useless(matched, table, located)
+        useless = _useless(matched, table, [*located, *unread])
         if not useless:
             break
         unused |= useless
@@ -584,9 +592,11 @@ def match_log(
     return [replace(each, column=headers[each.column]) for each in match_columns([*headers], joints, frames)]
 
 
-def read_companion(robot: Articulated, main: LogReading, path: Path, commanded: bool) -> LogReading:
+def read_companion(
+    robot: Articulated, main: LogReading, path: Path, commanded: bool, unread: Sequence[str] = ()
+) -> LogReading:
     """A file of the same recording as `main`, without positions: its values at the rows of that. `commanded`: as of
-    `match_log`. `PoinsotError` if it has neither a clock nor the same rows.
+    `match_log`. `PoinsotError` if it has neither a clock nor the same rows. `unread`: as of `read_log`.
     """
     columns, reading, units, _ = list_columns(path)
     links = [link for links in robot.links.values() for link in links]
@@ -615,7 +625,7 @@ def read_companion(robot: Articulated, main: LogReading, path: Path, commanded: 
             for name in names
         }
     located = [each.owner for each in main.used if each.quantity == "position"]
-    useless = _useless(matched, values, located)
+    useless = _useless(matched, values, [*located, *unread])
     used = tuple(each for each in matched if each.column not in useless)
     missing: frozenset[str | int] = frozenset(commands if clock else ()) | {
         name for name, x in values.items() if not np.isfinite(x).all()
@@ -642,8 +652,11 @@ def read_with_clock(
     reading: Mapping[str, Any],
     rate_hz: float | None,
     fields: Mapping[str, Mapping[str, str]],
+    restarts: bool = False,
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
-    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`."""
+    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`.
+    `restarts`: whether the clock may begin again, as in tables of several tosses.
+    """
     read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {
@@ -667,7 +680,7 @@ def read_with_clock(
             ticks = clock.ticks(table)[rows]
             part = longest_increase(ticks)
             # a column that is no clock increases for a few rows only
-            rows = rows[part] if 10 * (part.stop - part.start) > len(ticks) else rows
+            rows = rows[part] if restarts or 10 * (part.stop - part.start) > len(ticks) else rows
             ticks = clock.ticks(table)[rows]
             found = clock, *clock_unit(clock, ticks, unit == DATES)
         except PoinsotError as error:

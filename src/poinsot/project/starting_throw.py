@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from ..arrays import mode_near
 from ..estimators.impacts.problem import LOWEST, NEAR, accelerations
 from ..exceptions import InvalidProject, listing
 from ..inspection.columns import BY_NAME, LISTED, ColumnGuess, Label, unit_in_name, words_of
@@ -23,17 +24,13 @@ from ..io.readers import list_columns
 from ..io.units import STANDARD_GRAVITY, convert, find_unit
 from ..models.planar.drop import Drop
 from .methods.base import TEMPLATES
-from .settings.bodies_and_walls import BodySettings, PlanarBodySettings
+from .settings.bodies_and_walls import BodySettings, PlanarBodySettings, SpatialBodySettings
 from .starting import DraftPart, Start, begun, project_text
-from .starting_log import LogReading, index_of, read_with_clock
+from .starting_log import LENGTHS, RATES, LogReading, index_of, read_with_clock
 
 ANGLES = Label(LISTED["angles"].split())
-RATES = Label(LISTED["rates"].split())
-LENGTHS = ("m", "mm", "cm")
 TOUCHES = 0.05
 """Quantile of the heights of the lowest point, where the search for the floor begins."""
-MODE_STEPS = 10
-"""Steps of that search."""
 
 
 def start_throw(
@@ -65,11 +62,11 @@ def start_throw(
             f"--shape {shape}: {key}: {first['msg'].lower()}; sizes are given as in --size radius=0.05, by the keys of "
             "[body]"
         ) from error
-    if not isinstance(body, PlanarBodySettings):
-        raise InvalidProject(
-            f"--shape {shape}: a project file is begun for bodies that are thrown in a plane; for those in space, "
-            "write [body], [[walls]] and [[recordings]] as the page on impacts shows"
-        )
+    if isinstance(body, SpatialBodySettings):
+        from .starting_toss import start_toss
+
+        return start_toss(body, sizes, logs, job, rate_hz)
+    assert isinstance(body, PlanarBodySettings)
     readings = [_read(index_of(path), rate_hz) for path in logs]
     floors = [_floor(log, body.outline().outline()) for log in readings]
     floor = float(f"{np.median(floors):.3g}")
@@ -97,11 +94,8 @@ def _floor(log: LogReading, outline: np.ndarray) -> float:
     # noise of the lowest point, whose arm turns with the angle
     y, angle = Drop("", np.arange(len(poses), dtype=float), poses).noise[1:]
     noise = float(np.hypot(y, np.abs(outline).max() * angle))
-    floor = float(np.quantile(heights, TOUCHES))
-    for _ in range(
-        MODE_STEPS
-    ):  # towards the frames that touch, of which the lowest quantile is the lower edge
-        floor = float(np.median(heights[np.abs(heights - floor) < 2 * noise]))
+    # towards the frames that touch, of which the lowest quantile is the lower edge
+    floor = mode_near(heights, float(np.quantile(heights, TOUCHES)), 2 * noise)
     return 0.0 if abs(floor) < 2 * noise else floor
 
 

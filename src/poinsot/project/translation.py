@@ -101,8 +101,8 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
-    """Arguments for dry friction and motor."""
-    from ..models.maximal import Motor, dry_friction
+    """Arguments for dry friction, motor and end stops."""
+    from ..models.maximal import Motor, Stops, dry_friction
 
     given: dict[str, Any] = {}
     if settings.friction is not None:
@@ -111,4 +111,6 @@ def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
         given["friction"] = dry_friction(**own, further=further)
     if settings.motor is not None:
         given["motor"] = settings.motor.build_as(Motor) if settings.motor else None
+    if settings.stops is not None:
+        given["stops"] = settings.stops.build_as(Stops)
     return given

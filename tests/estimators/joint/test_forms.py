@@ -1,13 +1,16 @@
 """What forms are by themselves, and the paper's claim that with theta held forward errors make a Kalman smoother."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 from estimators.joint import swings
+from models.maximal import mechanisms
 from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem
 from poinsot.estimators.joint.smoothing import compiled_linearizer
-from poinsot.models.maximal import State, bodies, double_precision
+from poinsot.models.maximal import Coulomb, Encoder, LoadDependent, Motor, State, bodies, double_precision
 
 H, N, KAPPA = 0.01, 25, 1e6
 
@@ -25,6 +28,35 @@ def test_states_come_back_from_joint_coordinates(name, rng):
     np.testing.assert_allclose(rate_back, rate, atol=1e-12)
     assert (states is None) == (name == "reduced")
     np.testing.assert_allclose(form.moved(x, np.zeros((40, form.degrees))), x, atol=1e-15)
+
+
+def test_functions_of_the_reduced_form_are_those_that_jax_computes(rng):
+    """Of a Furuta pendulum with both laws of dry friction: linearization, inertia, and a step without errors."""
+    friction = Coulomb(0.01), LoadDependent(1e-3, 1.0, stick_drag=1e3)
+    mechanism = mechanisms.furuta(drag=(1e-3, 1e-4), friction=friction, motor=Motor(0.1, 1e-4))
+    model = replace(mechanism, sensors=[Encoder("shoulder"), Encoder("elbow")]).model(
+        ["arm.Jzz", "pendulum.cz", "shoulder.coulomb", "elbow.friction", "elbow encoder.zero", "world.tilt_y"]
+    )
+    form = compiled_linearizer(model, "reduced").form
+    N, theta = 6, model.theta * rng.uniform(0.9, 1.1, 6)
+    x, u, z = rng.normal(size=(N, 4)), rng.normal(size=(N, 1)), 3 * rng.normal(size=(N, 2))
+    h = np.full(N, H)
+    for reference in (None, model.theta):
+        given = (x, x + 0.1 * rng.normal(size=(N, 4)), u, z, h)
+        of_jax = double_precision(
+            jax.jit(lambda *given: form.of_samples(given[:-2], given[-2], N, given[-1]))
+        )
+        for part, expected in zip(
+            form.linearized(given, theta, reference), of_jax(*given, theta, reference), strict=True
+        ):
+            assert part.shape == expected.shape
+            np.testing.assert_allclose(part, expected, rtol=1e-9, atol=1e-11)
+    inertia = double_precision(jax.vmap(form.inertia, (0, None)))(x, theta)
+    np.testing.assert_allclose(form.inertias(x, theta), inertia, rtol=1e-12)
+    after = form.simulated(x, u[:, None], h[:, None], theta)
+    e = form.linearized((x, after[:, 1], u, z, h), theta)[0]
+    np.testing.assert_allclose(after[:, 0], x)
+    assert np.abs(e[:, : form.rows]).max() < 1e-12
 
 
 class Smoother:

@@ -5,7 +5,8 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem
-from poinsot.estimators.joint.prediction import horizon_of, predicted, window_errors
+from poinsot.estimators.joint.prediction import predicted, window_errors
+from poinsot.estimators.joint.problem import horizon_of
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 
 TIMES = np.arange(250) * 0.02

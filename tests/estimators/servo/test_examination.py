@@ -15,13 +15,13 @@ from poinsot.estimators.servo.channels import catches_up, without_rests
 from poinsot.estimators.servo.examination import (
     CHECKS,
     Assignment,
+    AtStops,
     Case,
     CopiedCommand,
     JointExcitation,
     Jumps,
     LostRows,
     PositionLimits,
-    Stops,
 )
 from poinsot.estimators.servo.following import Following
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
@@ -43,7 +43,7 @@ CHANNEL_CHECKS = (
     JointExcitation(),
     PositionLimits(),
     Assignment(),
-    Stops(),
+    AtStops(),
 )
 ELBOW = ("elbow_flex",)
 

@@ -32,6 +32,8 @@ METHOD = JointSmoothing(weight=1e8, noise=swings.NOISE, form="released", toleran
 class Released(ReducedForm):
     """Joint coordinates, and errors of the first state as bodies have them, which take far longer to compile."""
 
+    has_coordinates = False
+
     def start_errors(self, x, theta, h):
         return jnp.stack(
             [1e-3 * (x[0] - 1.5), (1e-2 + theta[3]) * h * x[1], 1e-3 * jnp.sin(x[0] + x[1] - 1.5)]

@@ -36,9 +36,9 @@ from jaxtyping import Array, Float, Int
 
 from poinsot.arrays import Vector
 from poinsot.estimate import Status
+from poinsot.estimators.joint.forms import TOGETHER
 from poinsot.estimators.joint.linearization import (
     LEAST_DAMPING,
-    TOGETHER,
     Linearizer,
     NormalEquations,
     RecordLinearization,
@@ -282,7 +282,7 @@ class _Solver:
         """Weighted residuals of a block of one problem, with their derivatives by states and open parameters."""
         x, after, u, z, h, steps = block
         following = jnp.concatenate([x[1:], after[None]])
-        linearized = self.linearizer.of_samples((x, following, u, jnp.nan_to_num(z), h), theta, together)
+        linearized = self.form.of_samples((x, following, u, jnp.nan_to_num(z), h), theta, together)
         # masks and not other shapes: readings that are missing differ from problem to problem
         stepped = jnp.broadcast_to(steps[:, None], (len(x), self.form.rows))
         there = jnp.concatenate([stepped, ~jnp.isnan(z)], axis=1)

@@ -39,9 +39,10 @@ from ...models.maximal.values import Entry
 from ...models.rotations import skew
 from ...statistics import NORMAL_95
 from .forms import Form
-from .prediction import horizon_of
-from .problem import JointFit, JointSmoothingProblem
+from .prediction import clear_windows
+from .problem import JointFit, JointSmoothingProblem, horizon_of
 from .smoothing import JointSmoothing, compiled_linearizer
+from .stops import touching
 
 STEP = 1e-4
 """Steps of finite differences, relative to parameters, and of states."""
@@ -285,8 +286,13 @@ class Rollouts:
 
     @cached_property
     def observable(self) -> np.ndarray:
-        """Places of the b estimated parameters that the readings determine."""
-        return self.fit.open[np.isfinite(self.fit.robust_std[self.fit.open])]
+        """Places of the b estimated parameters that the readings determine, without those of end stops.
+
+        No window touches a stop (`clear_windows`).
+        """
+        entries = self.problem.model.mechanism.entries
+        of_stops = np.array([entries[name].kind.startswith("stop") for name in self.fit.names], dtype=bool)
+        return self.fit.open[(np.isfinite(self.fit.robust_std) & ~of_stops)[self.fit.open]]
 
     @property
     def theta(self) -> Vector:
@@ -322,11 +328,14 @@ class Rollouts:
     @cached_property
     def starts(self) -> list[np.ndarray]:
         """Steps (W, T) of the windows of each record."""
-        horizons = horizon_of(self.problem.model, self.problem.records, self.fit.theta)
-        return [
-            np.arange(0, len(record.times) - T, T)[:, None] + np.arange(T)
-            for record, T in zip(self.problem.records, horizons, strict=True)
-        ]
+        model, theta = self.problem.model, self.fit.theta
+        stops, found = self.method.stops_of(model, theta), []
+        horizons = horizon_of(model, self.problem.records, theta)
+        for record, T in zip(self.problem.records, horizons, strict=True):
+            starts = np.arange(0, len(record.times) - T, T)
+            starts, T = clear_windows(starts, T, touching(model, record, theta, stops))
+            found.append(starts[:, None] + np.arange(T))
+        return found
 
     @cached_property
     def states(self) -> list[np.ndarray]:

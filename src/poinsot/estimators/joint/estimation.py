@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,6 +21,7 @@ from ...estimate import (
     EstimatedMotion,
     EstimatedMotions,
     EstimatedParameters,
+    Extra,
     Fit,
     FrictionCurve,
     FrictionCurves,
@@ -32,17 +35,22 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.motions import path_of
-from ...inertia.parameters import body, from_physical, inertia_matrix
-from ...models.maximal import Model, State
+from ...exceptions import InvalidModel
+from ...inertia.parameters import body, completed_inertia, from_physical, inertia_matrix
+from ...io.writing import write_text
+from ...models.maximal import FrameReading, Mechanism, Model, State
+from ...models.maximal.bodies import SIX
 from ...models.maximal.values import friction_effort
 from ...quantities import QUATERNION
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
+from .contacts import NONE, StopEstimate, check_stops_are_read, reached_stops, suspected_stops, widest_stops
 from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, vector_readings
 from .smoothing import JointSmoothing, RecordEquations, at_held_out
+from .stops import declared_stops
 from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
@@ -58,6 +66,36 @@ class ReadingColumn(NamedTuple):
     noise: float
     measured: Vector
     predicted: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedMechanism(Extra):
+    """What a simulation of the mechanism needs beside the parameters.
+
+    Args:
+        weight: kappa of the residuals of steps. step_s: time step of the records [s].
+        mechanism: with the estimated values.
+    """
+
+    key = "mechanism"
+
+    weight: float
+    step_s: float
+    mechanism: Mechanism = field(repr=False)
+
+    def as_json(self) -> dict[str, float]:
+        return {"weight": self.weight, "step_s": self.step_s}
+
+    def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
+        """A file of MuJoCo."""
+        from ...models.maximal.mjcf import mechanism_mjcf
+
+        try:
+            text, notes = mechanism_mjcf(self.mechanism, self.step_s)
+        except InvalidModel as error:
+            return {}, (f"No MJCF is written: {error}.",)
+        name = re.sub(r"[^\w.-]", "_", self.mechanism.name)
+        return {f"{name}.xml": partial(write_text, text=text)}, notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +162,11 @@ class Summary:
                 FrictionCurves(tuple(self.friction_curves())),
                 EstimatedMotions(tuple(map(self.motion, fit.paths))),
                 BodyMotions(states),
+                IdentifiedMechanism(
+                    self.method.weight,
+                    float(np.median(self.problem.records[0].steps)),
+                    self.identified,
+                ),
                 Convergence(
                     names,
                     np.array([0.5 * step.cost * samples for step in fit.history]),
@@ -183,7 +226,7 @@ class Summary:
         turns = np.where(wraps, 2 * np.pi * np.round(z / (2 * np.pi)), 0.0)
         for label, at in self.model.mechanism.readings:
             first = mechanism.sensors[int(at[0])]
-            if not first.is_orientation:
+            if not isinstance(first, FrameReading) or not first.is_orientation:
                 for k in at.tolist():
                     pair = z[:, k] - turns[:, k], expected[:, k] - np.nan_to_num(turns[:, k])
                     channel, unit = mechanism.sensors[k].channel, mechanism.sensor_units[k]
@@ -278,10 +321,33 @@ class Summary:
             recording=f"{record.name}, efforts",
         )
 
+    @cached_property
+    def identified(self) -> Mechanism:
+        """The mechanism with the estimated values.
+
+        Motions in a plane depend on few entries of an inertia. Where no real body has the estimated ones and those that
+        are held, these are changed until one has.
+        """
+        mechanism = self.model.mechanism.starting(self.fit.values)
+        changed: dict[str, float] = {}
+        for i in range(len(mechanism.bodies)):
+            names = {
+                entry.index[1]: name
+                for name, entry in mechanism.entries.items()
+                if entry.kind == "inertia" and entry.index[0] == i
+            }
+            six = np.asarray(mechanism.values.inertia)[i]
+            known = np.array([names[k] in self.fit.names for k in range(6)])
+            J, mask = (inertia_matrix(np.concatenate([np.zeros(4), part])) for part in (six, known))
+            found = completed_inertia(J, mask > 0)
+            if known.any() and found is not J:
+                changed |= {names[k]: float(found[a, b]) for k, (a, b) in enumerate(SIX) if not known[k]}
+        return mechanism.starting(changed)
+
     def bodies(self) -> tuple[Body, ...]:
         """Bodies with an estimated mass property."""
         mechanism = self.model.mechanism
-        values, bodies = mechanism.starting(self.fit.values).values, []
+        values, bodies = self.identified.values, []
         estimated = {
             entry.owner
             for name in self.fit.names
@@ -401,6 +467,12 @@ class JointEstimation(Method):
         watch = Stopwatch()
         method = replace(self.method, reference=problem.parameters.theta, settled=self.settled)
         problem.check_motion(method.noise_of(problem.model))
+        declared = np.isfinite(declared_stops(problem.model, problem.parameters.theta))
+        check_stops_are_read(problem, declared)
+        problem = StopEstimate.unknown(problem).known_to(problem)
+        ends = declared | suspected_stops(method, problem)
+        method = replace(method, stops=widest_stops(problem, ends))
+        stops: StopEstimate | None = None
         chosen: ChosenWeight | None = None
         if self.weight_choice is None:
             fit = method.solve(problem, progress=progress, stop=stop)
@@ -410,9 +482,18 @@ class JointEstimation(Method):
             watch.lap("weight")
         if not stop_requested(stop):
             # weighted by the estimated inertia, and with the standard deviations of states for reports
-            method = replace(method, reference=fit.theta, state_std=True)
+            method = replace(method, reference=fit.theta)
             begun = replace(problem, theta=fit.theta, guess=fit.paths)
+            method = replace(method, stops=reached_stops(method, begun, ends), state_std=True)
+            stops = StopEstimate.of(method, begun)
+            # where no bounce and no rest is seen, errors near an end are those of something else
+            method = replace(
+                method,
+                stops=np.where(declared | stops.is_found, method.stops_of(problem.model, fit.theta), NONE),
+            )
+            begun = stops.known_to(begun)
             again = method.solve(begun, progress=progress, stop=stop)
+            problem = replace(problem, theta=begun.theta, priors=begun.priors)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
         problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
@@ -430,6 +511,7 @@ class JointEstimation(Method):
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
             problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
-            examiner=JointExamination(problem, method, fit, summary.rollouts).diagnose,
+            examiner=JointExamination(problem, method, fit, summary.rollouts, stops).diagnose,
+            corrected=() if stops is None else tuple(stops.undeclared(problem.model, ~declared)),
             seconds=watch.seconds,
         )

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...arrays import Vector
+from ...arrays import Bool, Vector
 from ...diagnosis import Cause, examined
 from ...diagnosis.channels import Sign
 from ...diagnosis.check import look_at
@@ -28,10 +28,12 @@ from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...models.maximal.mechanism import AnySensor
 from ...recording import Recording
+from .contacts import END_STOP, StopEstimate, widest_stops
 from .effects import CommandLimit, RolloutEffects, Rollouts
 from .prediction import efforts, predicted
 from .problem import JointFit, JointSmoothingProblem, Record, vector_readings
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
+from .stops import touching
 
 NOTE, WARNING, ERROR = Severity
 AT_BOUND = Cause(
@@ -67,7 +69,7 @@ FAR = Cause(
     "Inertia about a joint is far from the described one.",
     "Correct rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
 )
-CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR)
+CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR, END_STOP)
 """Causes that the linear family does not have."""
 
 POOR, HARDLY = 0.32, 0.9
@@ -102,12 +104,13 @@ SUSPICIOUS = {
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit with its problem, method and rollouts."""
+    """A fit with its problem, method and rollouts, and end stops where it was not interrupted."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     rollouts: Rollouts
+    stops: StopEstimate | None = None
 
     def diagnose(self, estimate: Estimate) -> Diagnosis:
         """All findings about the estimate."""
@@ -119,6 +122,13 @@ class JointExamination:
             # while single samples are wrong, nothing else can be judged
             if all(isinstance(wrong, Finding) and wrong.severity < ERROR for wrong in found):
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
+                found += (
+                    ()
+                    if self.stops is None
+                    else self.stops.declared(
+                        self.problem, self.method.stops_of(self.problem.model, self.fit.theta)
+                    )
+                )
                 suspicious = any(
                     isinstance(finding, Finding) and finding.cause in SUSPICIOUS
                     for finding in (*begun, *found)
@@ -138,8 +148,11 @@ class JointExamination:
     def samples(self) -> Iterator[Finding]:
         """Impossible readings, and missing samples."""
         model, noise = self.problem.model, self.method.noise_of(self.problem.model)
+        stops = self.method.stops_of(model, self.fit.theta)
         for record in (*self.problem.records, *self.problem.held_out):
-            positions = {}
+            positions, touched = {}, touching(model, record, self.fit.theta, stops)
+            # speeds change at end stops: readings there are far from their neighbours, and not wrong
+            near = np.convolve(touched, np.ones(5), mode="same") > 0
             for label, at in model.mechanism.readings:
                 sensor = model.mechanism.sensors[int(at[0])]
                 # a quaternion has half of the noise of its angle
@@ -151,7 +164,7 @@ class JointExamination:
                         z[read] = np.unwrap(z[read])
                     if not sensor.is_rate and read.all():
                         positions[f"{sensor.channel}.{i}" if len(at) > 1 else sensor.channel] = z
-                    yield from _outliers(record, sensor, label, z, level)
+                    yield from _outliers(record, sensor, label, z, level, near)
             # with a clock whose steps differ, gaps show in it and are none
             if positions and np.ptp(record.steps) <= 1e-3 * np.median(record.steps):
                 recording = Recording(record.times, positions, dict.fromkeys(positions, "rad"))
@@ -161,7 +174,11 @@ class JointExamination:
         """Values at bounds, physically impossible bodies, and inertia far from the description."""
         model, fit = self.problem.model, self.fit
         kinds = [model.mechanism.entries[name].kind for name in fit.names]
-        at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
+        at_bound = [
+            k
+            for k in fit.open.tolist()
+            if fit.theta[k] <= model.lower[k] and kinds[k] != "stop_restitution"  # 0 is an inelastic stop
+        ]
         massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
         others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]
         for names, severity in ((massless, WARNING), (others, NOTE)):
@@ -356,11 +373,16 @@ class JointExamination:
                 for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
-            method = replace(self.method, state_std=False, reference=model.theta)
+            # stops are where the changed readings are farthest, on either side
+            ends = np.isfinite(self.method.stops_of(model, self.fit.theta)).any(axis=1, keepdims=True)
+            stops = widest_stops(problem, np.repeat(ends, 2, axis=1))
+            method = replace(self.method, state_std=False, reference=model.theta, stops=stops)
             try:
                 for _ in range(2):  # weight by the residuals of the initial guess, then by those of the fit
-                    method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
-                    fit = method.solve(problem)
+                    start = RecordEquations(method, problem).start()
+                    start = start.weighing(start.own_weight)
+                    method = start.equations.method
+                    fit = start.equations.result(start, method.iteration.minimize(start))
                     problem = replace(problem, theta=fit.theta, guess=fit.paths)
                     method = replace(method, reference=fit.theta)
                 error = self.against_rest(method, records, fit)
@@ -421,10 +443,11 @@ class JointExamination:
         at_frames = [
             (label, at, mechanism.sensors[int(at[0])]) for label, at in mechanism.readings if len(at) > 1
         ]
-        lengths = np.concatenate([at for _, at, sensor in at_frames if not sensor.is_orientation] or [[]])
-        for unit, factor in (("mm", 1e-3), ("m", 1e3)) if len(lengths) else ():
-            factors = np.ones(len(mechanism.sensors))
-            factors[lengths.astype(int)] = factor
+        lengths = np.array([unit in ("m", "m/s") for unit in mechanism.sensor_units])
+        for _, at in (each for each in mechanism.readings if len(each[1]) == 1):
+            lengths[at] = False
+        for unit, factor in (("mm", 1e-3), ("m", 1e3)) if lengths.any() else ():
+            factors = np.where(lengths, factor, 1.0)
             what, remedy = f"Lengths at frames seem to be in {unit}", f'Write unit = "{unit}" for them.'
             yield "length-unit", "", what, remedy, "z", partial(np.multiply, factors)
         for label, at, sensor in at_frames:
@@ -432,17 +455,11 @@ class JointExamination:
                 what = f"{label} seems to be the inverse"
                 remedy = "Write x, y, z of the quaternion with scale = -1: it turns vectors of the frame to the world."
                 yield "orientation", sensor.owner, what, remedy, "z", partial(changed, at, np.negative)
-                for order, shift in (("wxyz", -1), ("xyzw", 1)):
+                for right, shift in (("wxyz", -1), ("xyzw", 1)):
                     what = f"The quaternion of {label} seems to have another order"
-                    remedy = f'Write order = "{order}", or exchange its columns.'
-                    yield (
-                        "orientation",
-                        sensor.owner,
-                        what,
-                        remedy,
-                        "z",
-                        partial(changed, at, partial(rolled, shift)),
-                    )
+                    remedy = f'Write order = "{right}", or exchange its columns.'
+                    change = partial(changed, at, partial(rolled, shift))
+                    yield "orientation", sensor.owner, what, remedy, "z", change
                 continue
             for k in range(3):
                 what = f"The sign of {'xyz'[k]} of {label} seems to be wrong"
@@ -479,9 +496,14 @@ def rolled(shift: int, vectors: np.ndarray) -> np.ndarray:
     return found
 
 
-def _outliers(record: Record, sensor: AnySensor, label: str, z: Vector, noise: float) -> Iterator[Finding]:
-    """Readings that are far from their neighbours, by their part of the expected squared error of all."""
-    wrong = outlying(z)
+def _outliers(
+    record: Record, sensor: AnySensor, label: str, z: Vector, noise: float, near: Bool[np.ndarray, "N"]
+) -> Iterator[Finding]:
+    """Readings that are far from their neighbours, by their part of the expected squared error of all.
+
+    `near` are readings near contacts with end stops, which are not judged.
+    """
+    wrong = outlying(z) & ~near
     if count := int(np.count_nonzero(wrong)):
         read, first = np.isfinite(z), float(record.times[np.argmax(wrong)])
         share = float(np.sum(distances(z[read])[wrong[read]] ** 2)) / (noise**2 * np.count_nonzero(read))

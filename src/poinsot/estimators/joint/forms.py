@@ -14,21 +14,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...arrays import Vector
 from ...exceptions import InvalidMethod, InvalidModel
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
 from ...models.maximal.reduced import configurations, moved, rotation_vectors
+from .step_functions import StepFunctions
 
-NEWTON_STEPS = 6
-"""Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
 LANES, STRIDE = 8, 32
 """Simulations side by side, and steps in one call of the compiled function; 16 side by side take four times as long."""
 SAMPLES = 512
@@ -60,6 +61,11 @@ def in_chunks(
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
+TOGETHER = 8
+"""Steps in a batch of a chunk: intermediate results then fit into the first cache. 16 take three times as long, 1
+twice."""
+
+
 class Form(ABC):
     """The errors of a step of a model."""
 
@@ -69,14 +75,12 @@ class Form(ABC):
     """Numbers in the tangent of a state."""
     rows: int
     """Number of errors of a step."""
+    has_coordinates: ClassVar[bool] = False
+    """Whether states are joint coordinates and their rates, and steps of simulations may have errors."""
 
     def __init__(self, model: Model):
         self.model = model
-        self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
-        self._inertias = jax.jit(lambda x, theta: (jax.vmap(self.inertia, in_axes=(0, None))(x, theta),))
         self._moved = jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
-        simulated = jax.vmap(self._steps, in_axes=(0, 0, 0, None))
-        self._simulated = jax.jit(lambda *given: (simulated(*given),))
 
     @abstractmethod
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
@@ -95,12 +99,41 @@ class Form(ABC):
         """Errors of the step from x to y."""
 
     @abstractmethod
-    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
-        """The next state after x by the model without process noise."""
-
-    @abstractmethod
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         """h(x)."""
+
+    def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
+        """Factor from defects of the motion to errors of a step; the identity where errors are defects."""
+        return jnp.eye(self.rows)
+
+    @abstractmethod
+    def linearized(
+        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+    ) -> list[np.ndarray]:
+        """e (N, m), A and B (N, m, d) and P (N, m, p) of samples: states, those that follow, controls, readings, steps.
+
+        With a reference, step errors are scaled to M(reference) M(theta)^-1 e, so that they do not shrink with inertia.
+        """
+
+    @abstractmethod
+    def inertias(self, x: States, theta: Vector) -> np.ndarray:
+        """(N, n, n) inertia of all states."""
+
+    @abstractmethod
+    def read(self, x: States, theta: Vector) -> Float[np.ndarray, "N s"]:
+        """h(x) of all states."""
+
+    @abstractmethod
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s].
+
+        Args:
+            theta: (p,), or (W, p), a row a simulation.
+            errors: (W, T, rows) errors of steps; None: 0. Forms by bodies, whose errors are external impulses, take 0
+                only: these would move bodies across their joints.
+        """
 
     def by_inertia(
         self, e: Float[Array, "rows"], x: Row, theta: Theta, reference: Theta
@@ -109,37 +142,90 @@ class Form(ABC):
         M, M_ref = self.inertia(x, theta), self.inertia(x, reference)
         return jnp.ravel((M_ref @ jnp.linalg.solve(M, e.reshape(-1, len(M)).T)).T)
 
-    def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
-        """Factor from defects of the motion to errors of a step; the identity where errors are defects."""
-        return jnp.eye(self.rows)
+    def of_samples(
+        self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
+    ) -> tuple[Array, Array, Array, Array]:
+        """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
+        (p,); `together` is the number of samples in a batch.
+        """
+
+        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
+            x, y, u, z, h = sample
+            zero = jnp.zeros(self.degrees)
+
+            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
+                start, end = self.plus(x, d), self.plus(y, d_next)
+                # the difference first, then without full turns: in [-pi, pi] for any turn of the state
+                away = self.model.reading_errors(self.readings(start, theta), z)
+                step = self.step_errors(start, end, u, theta, h)
+                if reference is not None:
+                    step = self.by_inertia(step, start, theta, reference)
+                e = jnp.concatenate([step, away])
+                return e, e
+
+            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
+            return e, *slopes
+
+        rows: tuple[Array, Array, Array, Array] = jax.lax.map(linearize_sample, samples, batch_size=together)
+        return rows
+
+    @double_precision
+    def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:
+        """x [+] d of all states."""
+        return in_chunks(self._moved, len(x), x, d)[0]
 
     def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
         """Constraint violation of the first state (3.16, 3.17), as impulses; empty without multipliers."""
         return jnp.zeros(0)
 
+
+class CompiledForm(Form):
+    """A form whose steps have loops: functions of all samples are compiled."""
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
+        self._inertias = jax.jit(lambda x, theta: (jax.vmap(self.inertia, in_axes=(0, None))(x, theta),))
+        simulated = jax.vmap(self._steps)
+        self._simulated = jax.jit(lambda *given: (simulated(*given),))
+        self._linearized: Callable[..., Any] = jax.jit(
+            lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
+        )
+
+    @abstractmethod
+    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
+        """The next state after x by the model without process noise."""
+
     @double_precision
-    def inertias(self, x: States, theta: Theta) -> np.ndarray:
-        """(N, n, n) inertia of all states."""
+    def linearized(
+        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+    ) -> list[np.ndarray]:
+        return in_chunks(self._linearized, len(samples[0]), *samples, last=(theta, reference))
+
+    @double_precision
+    def inertias(self, x: States, theta: Vector) -> np.ndarray:
         return in_chunks(self._inertias, len(x), x, last=(theta,))[0]
 
     @double_precision
-    def read(self, x: States, theta: Theta) -> Float[np.ndarray, "N s"]:
-        """h(x) of all states."""
+    def read(self, x: States, theta: Vector) -> Float[np.ndarray, "N s"]:
         return in_chunks(self._read, len(x), x, last=(theta,))[0]
 
     @double_precision
-    def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Theta) -> np.ndarray:
-        """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        if errors is not None:
+            raise InvalidMethod("only steps of the reduced form have errors that a simulation takes")
         # padded to whole strides, which compile once; added steps are as long as the last
         T, more = h.shape[1], -h.shape[1] % STRIDE
         u, h = (
             np.pad(part, [(0, 0), (0, more)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
         )
-        parts = [x[:, None]]
+        theta, parts = np.broadcast_to(theta, (len(x), theta.shape[-1])), [x[:, None]]
         for first in range(0, T, STRIDE):
             cut = slice(first, first + STRIDE)
-            given = parts[-1][:, -1], u[:, cut], h[:, cut]
-            parts += in_chunks(self._simulated, len(x), *given, last=(theta,), size=LANES)
+            given = parts[-1][:, -1], u[:, cut], h[:, cut], theta
+            parts += in_chunks(self._simulated, len(x), *given, size=LANES)
         return np.concatenate(parts, axis=1)[:, : T + 1]
 
     def _steps(self, x: Array, u: Array, h: Array, theta: Array) -> Array:
@@ -151,14 +237,11 @@ class Form(ABC):
 
         return jax.lax.scan(advance, x, (u, h))[1]
 
-    @double_precision
-    def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:
-        """x [+] d of all states."""
-        return in_chunks(self._moved, len(x), x, d)[0]
-
 
 class ReducedForm(Form):
     """Joint coordinates and their rates, (y, y'), with quaternions of balls in place of their rotation vectors."""
+
+    has_coordinates = True
 
     def __init__(self, model: Model):
         super().__init__(model)
@@ -172,6 +255,8 @@ class ReducedForm(Form):
         self.structure, self.n = structure, int(structure.free.sum())
         self.m = self.n + int(structure.is_ball.sum())  # numbers of a configuration
         self.size, self.degrees, self.rows = self.m + self.n, 2 * self.n, 2 * self.n
+        # in a state, of each coordinate and each rate
+        self.places = np.concatenate([structure.places, self.m + np.arange(self.n)])
 
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
         return np.concatenate([configurations(self.structure, y), rate], axis=1)
@@ -181,7 +266,7 @@ class ReducedForm(Form):
 
     def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
         if self.m == self.n:
-            return jnp.asarray(x + d)
+            return jnp.asarray(x) + jnp.asarray(d)
         q = moved(self.structure, x[: self.m], d[: self.n])
         return jnp.concatenate([q, x[self.m :] + d[self.n :]])
 
@@ -189,20 +274,9 @@ class ReducedForm(Form):
         m = self.m
         return jnp.ravel(self.model.reduced_errors((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h))
 
-    def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
-        zero = jnp.zeros(self.degrees)
-
-        def newton(_: Any, y: Array) -> Array:
-            def errors(d: Array) -> tuple[Array, Array]:
-                e = self.step_errors(x, self.plus(y, d), u, theta, h)
-                return e, e
-
-            slope, e = jax.jacfwd(errors, has_aux=True)(zero)
-            return self.plus(y, -jnp.linalg.solve(slope, e))
-
-        x = jnp.asarray(x)
-        begin = self.plus(x, jnp.concatenate([h * x[self.m :], jnp.zeros(self.n)]))
-        return jax.lax.fori_loop(0, NEWTON_STEPS, newton, begin)
+    def drift(self, x: Row, h: Scalar) -> Tangent:
+        """Change of a state in h [s] by its rates."""
+        return jnp.concatenate([h * jnp.asarray(x)[self.m :], jnp.zeros(self.n)])
 
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
         return self.model.joint_inertia(jnp.asarray(x)[: self.m], theta)
@@ -210,8 +284,29 @@ class ReducedForm(Form):
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         return self.model.observe_coordinates(x[: self.m], x[self.m :], theta)
 
+    @cached_property
+    def functions(self) -> StepFunctions:
+        """All samples at once."""
+        return StepFunctions(self)
 
-class ExplicitForm(Form):
+    def linearized(
+        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+    ) -> list[np.ndarray]:
+        return self.functions.linearized(samples, theta, reference)
+
+    def inertias(self, x: States, theta: Vector) -> np.ndarray:
+        return self.functions.inertias(x, theta)
+
+    def read(self, x: States, theta: Vector) -> Float[np.ndarray, "N s"]:
+        return self.functions.read(x, theta)
+
+    def simulated(
+        self, x: States, u: np.ndarray, h: np.ndarray, theta: np.ndarray, errors: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self.functions.simulated(x, u, h, theta, errors)
+
+
+class ExplicitForm(CompiledForm):
     """Bodies: r, e, v of each in a row, and external impulses."""
 
     def __init__(self, model: Model):

@@ -38,12 +38,8 @@ from ...arrays import Float, Vector
 from ...banded import inverse_in_band
 from ...models.maximal import double_precision
 from ...models.maximal.precision import Numbers, Scalar
-from .forms import Form, in_chunks
+from .forms import Form
 from .problem import Record
-
-TOGETHER = 8
-"""Steps in a batch of a chunk: intermediate results then fit into the first cache. 16 take three times as long, 1
-twice."""
 
 
 class RecordLinearization(NamedTuple):
@@ -94,9 +90,6 @@ class Linearizer:
     def __init__(self, form: Form):
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
-        self._call: Callable[..., Any] = jax.jit(
-            lambda *given: self.of_samples(given[:-2], given[-2], TOGETHER, given[-1])
-        )
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     @double_precision
@@ -106,8 +99,14 @@ class Linearizer:
         x: Sequence[np.ndarray],
         theta: Vector,
         reference: Vector | None = None,
+        touched: Sequence[Bool[np.ndarray, "_"]] | None = None,
     ) -> list[RecordLinearization]:
-        """Linearized records at states x (N, size); with a reference, step errors are by `Form.by_inertia`."""
+        """Linearized records at states x (N, size).
+
+        Args:
+            reference: step errors are by `Form.by_inertia`; None: as they are.
+            touched: steps of each record that have no errors, as the impulse of an end stop is unknown; None: no step.
+        """
         given = []
         for record, states in zip(records, x, strict=True):
             # for equal shapes the last sample gets a step to itself, of any length, whose errors are masked
@@ -115,47 +114,23 @@ class Linearizer:
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
-        stacked = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
+        stacked = self.form.linearized(tuple(whole), theta, reference)
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]
         linearized = []
-        for record, states, *parts in zip(records, x, *split, strict=True):
-            measured = ~np.isnan(record.z)
-            there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
+        for k, (record, states, *parts) in enumerate(zip(records, x, *split, strict=True)):
+            free = np.ones(len(states), dtype=bool) if touched is None else ~touched[k]
+            there = np.concatenate(
+                [np.repeat(free[:, None], self.form.rows, axis=1), ~np.isnan(record.z)], axis=1
+            )
             there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0
-            start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
+            # joint coordinates violate no constraint
+            violated = None if self.form.has_coordinates else self._start(states[0], theta, record.steps[0])
+            start = None if violated is None else tuple(map(np.asarray, violated))
+            linearized.append(RecordLinearization(*parts, start, there))  # type: ignore[call-arg]
         return linearized
-
-    def of_samples(
-        self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
-    ) -> tuple[Array, Array, Array, Array]:
-        """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
-        (p,); `together` is the number of samples in a batch.
-        """
-
-        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
-            x, y, u, z, h = sample
-            form = self.form
-            zero = jnp.zeros(form.degrees)
-
-            def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
-                start, end = form.plus(x, d), form.plus(y, d_next)
-                # the difference first, then without full turns: in [-pi, pi] for any turn of the state
-                away = form.model.reading_errors(form.readings(start, theta), z)
-                step = form.step_errors(start, end, u, theta, h)
-                if reference is not None:
-                    step = form.by_inertia(step, start, theta, reference)
-                e = jnp.concatenate([step, away])
-                return e, e
-
-            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
-            return e, *slopes
-
-        rows: tuple[Array, Array, Array, Array] = jax.lax.map(linearize_sample, samples, batch_size=together)
-        return rows
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
         """Errors of the first state and their derivatives, in JAX; maybe none."""

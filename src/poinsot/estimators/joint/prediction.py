@@ -14,24 +14,19 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.spatial.transform import Rotation
 
-from ...arrays import Float, Int, Vector
+from ...arrays import Bool, Float, Int, Vector
 from ...models.maximal import Model
-from .problem import (
-    JointSmoothingProblem,
-    Record,
-    RecordFit,
-    first_guess,
-    smoothed,
-    vector_readings,
-)
+from .problem import SHORTEST, JointSmoothingProblem, Record, RecordFit, horizon_of
 from .smoothing import JointSmoothing, compiled_linearizer
+from .stops import touching
+from .unread import unread_coordinates
 
-SHORTEST = 8
-"""Minimum number of steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
-LARGEST_PART = 6
-"""A window is at most this part of a record: with the history of the first, five windows are left."""
+HISTORY = 0.5
+"""Steps without contact before a window, by those of the window."""
+FEWEST = 4
+"""Windows between contacts with end stops, below which they are halved: effects are examined from four on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,22 +44,31 @@ class Predicted:
     errors: Float[np.ndarray, "W T s"]
 
 
-def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
-    """Steps of a window of each record, see the head of the file."""
-    horizons = []
-    for record in records:
-        y, rate = (np.std(part, axis=0) for part in first_guess(model, record, theta))
-        fastest = float((rate / np.maximum(y, 1e-12)).max(initial=0.0))
-        for at in model.mechanism.frame_rows:
-            # all components together: one of them may turn twice as fast
-            columns = vector_readings(model, record.z, at).T
-            read = np.array([smoothed(record.times, column) for column in columns])
-            rates = np.diff(read, axis=1) / record.steps
-            size = max(float(np.linalg.norm(read.std(axis=1))), 1e-12)
-            fastest = max(fastest, float(np.linalg.norm(rates.std(axis=1))) / size)
-        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
-        horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
-    return horizons
+def clear_windows(
+    starts: Int[np.ndarray, "W"], T: int, touched: Bool[np.ndarray, "N"], history: float = 0.0
+) -> tuple[Int[np.ndarray, "V"], int]:
+    """Starts and length of windows without contact with an end stop; the given ones if no step is in contact.
+
+    Steps before a window, `history` of its length, are without contact, too: its first state follows from them. An
+    impact multiplies errors of the state before it, as the moment of the impact is uncertain. Windows are halved
+    until there are as many as without contacts, at most four, or until they are the shortest ones.
+    """
+    if not touched.any() or not len(starts):
+        return starts, T
+    contacts, first, last, length = np.flatnonzero(touched), int(starts[0]), int(starts[-1]) + T, T
+    while True:
+        found, k, before = [], first, max(int(history * length), SHORTEST) if history else 0
+        while k + length <= last:
+            inside = contacts[(contacts >= k - before) & (contacts < k + length)]
+            if len(inside):
+                k = int(inside[-1]) + 1 + before
+            else:
+                found.append(k)
+                k += length
+        if len(found) >= min(len(starts), FEWEST) or length <= SHORTEST:
+            # a motion that never leaves its stops is predicted with them
+            return (np.array(found), length) if found else (starts, T)
+        length = max(length // 2, SHORTEST)
 
 
 def predicted(
@@ -78,13 +82,19 @@ def predicted(
 
     First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
-    horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
+    horizons, lengths, histories, guess, starts = horizon_of(model, records, theta), [], [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):
         last = len(record.times) - 1
-        starts.append(np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T))
-        for end in starts[-1].tolist():
+        # the readings of one period say little of coordinates without a sensor
+        memory = last if unread_coordinates(model, record).any() else max(T, 3)
+        begin = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, T)
+        touched = touching(model, record, theta, method.stops_of(model, theta))
+        begin, T = clear_windows(begin, min(T, last - int(begin[-1])), touched, HISTORY)
+        starts.append(begin)
+        lengths.append(T)
+        for end in begin.tolist():
             # at least four samples: a record has no fewer
-            cut = slice(max(end - max(T, 3), 0), max(end + 1, 4))
+            cut = slice(max(end - memory, 0), max(end + 1, 4))
             histories.append(record.samples(cut))
             if paths is not None:
                 guess.append(paths[k].samples(cut))
@@ -92,8 +102,7 @@ def predicted(
     method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
     form, ends, predictions = compiled_linearizer(model, method.form).form, iter(fit.paths), []
-    for record, horizon, begin in zip(records, horizons, starts, strict=True):
-        T = min(horizon, len(record.times) - 1 - int(begin[-1]))
+    for record, T, begin in zip(records, lengths, starts, strict=True):
         past = (next(ends) for _ in begin)
         x = [form.pack(path.coordinates, path.rates, theta, path.states)[-1] for path in past]
         at = begin[:, None] + np.arange(T)

@@ -2,7 +2,8 @@
 
 Records are on the steps of the discrete dynamics (Lacoursiere, 4.3). The initial guess of the coordinates is the
 readings after a Butterworth filter of second order and 10 Hz, forwards and backwards; rates are its differences,
-y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates without a sensor begin at zero.
+y'_{k+1} = (y_{k+1} - y_k) / h. Coordinates without a sensor begin at zero, and then move as the mechanism with the
+initial guess of the parameters says (`smoothing.RecordEquations.start`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ CUTOFF = 10.0
 """Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 MIN_SAMPLES = 4
 """Least number of samples of a record."""
+SHORTEST = 8
+"""Minimum number of steps of a window."""
+LARGEST_PART = 6
+"""A window is at most this part of a record: with the history of the first, five windows are left."""
 STEP_TOLERANCE = 0.05
 """Largest deviation of a time step from a whole number of samples, in samples."""
 MIN_END_SHARE, MIN_VISITS, MIN_VALUES = 0.02, 3, 20
@@ -239,6 +244,24 @@ def first_guess(
         rate[1:, place] = np.diff(y[:, place]) / record.steps
         rate[0, place] = rate[1, place]  # differences have one value less than coordinates
     return y, rate
+
+
+def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
+    """Steps of a window of each record, see the head of the file."""
+    horizons = []
+    for record in records:
+        y, rate = (np.std(part, axis=0) for part in first_guess(model, record, theta))
+        fastest = float((rate / np.maximum(y, 1e-12)).max(initial=0.0))
+        for at in model.mechanism.frame_rows:
+            # all components together: one of them may turn twice as fast
+            columns = vector_readings(model, record.z, at).T
+            read = np.array([smoothed(record.times, column) for column in columns])
+            rates = np.diff(read, axis=1) / record.steps
+            size = max(float(np.linalg.norm(read.std(axis=1))), 1e-12)
+            fastest = max(fastest, float(np.linalg.norm(rates.std(axis=1))) / size)
+        period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
+        horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
+    return horizons
 
 
 def vector_readings(model: Model, z: Float[np.ndarray, "N s"], at: np.ndarray) -> Float[np.ndarray, "N k"]:
@@ -583,6 +606,9 @@ class JointSmoothingProblem(Brief):
         )
         if not parameters:
             raise InvalidMethod("there is no parameter to estimate; name at least one")
+        unknown = [name for name in mechanism.unknown_stops if name not in parameters]
+        parameters = [*parameters, *unknown]
+        known["upper"] = dict.fromkeys(unknown, 1.0) | dict(known.get("upper", {}))
         for name in (name for names in known.values() for name in names):
             if name not in parameters:
                 raise InvalidMethod(

@@ -146,6 +146,26 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
     return np.asarray(np.einsum("kii->ki", factors.inverse_blocks()[0]) + by_theta)
 
 
+def reading_variances(
+    linearized: RecordLinearization, covariance: Matrix, steps: int
+) -> Float[np.ndarray, "N s"]:
+    """(N, s) variances of predicted readings, in those of their noise; 0 where nothing was measured.
+
+    Args:
+        steps: number of rows of a sample that belong to its step.
+    """
+    factors, H = _factorize(linearized), linearized.by_x[:, steps:]
+    by_theta = linearized.by_theta[:, steps:] - H @ factors.solved[:, :, :-1]
+    of_states = np.einsum("nsd,nde,nse->ns", H, factors.inverse_blocks()[0], H, optimize=True)
+    return np.asarray(of_states + np.einsum("nsp,pq,nsq->ns", by_theta, covariance, by_theta, optimize=True))
+
+
+def last_state(linearized: RecordLinearization) -> tuple[Float[np.ndarray, "d q"], Matrix]:
+    """Change of the last state by theta, and its covariance (d, d) given theta, weights taken as 1 / variances."""
+    factors = _factorize(linearized)
+    return -factors.solved[-1, :, :-1], factors.inverse_blocks()[0][-1]
+
+
 class Influence(NamedTuple):
     """The sums of one record that `sensitivity` adds over records; arrays of NumPy or of JAX.
 

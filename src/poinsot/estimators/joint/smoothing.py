@@ -18,14 +18,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
-from .forms import FORMS
+from .forms import FORMS, ReducedForm
 from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
 from .problem import (
+    MIN_SAMPLES,
     AcceptedStep,
     BoundedParameters,
     JointFit,
@@ -33,12 +34,21 @@ from .problem import (
     Record,
     RecordFit,
     first_guess,
+    horizon_of,
 )
 from .sensitivity import sensitivity, state_variances
+from .stops import UNSURE, declared_stops, position_noise, touching
 from .tracking import tracker
+from .unread import unread_coordinates, with_unread_motion
 
+UNDETERMINED = 1e6
+"""Standard deviation above which a state is not determined, such as a rate between two steps in contact."""
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 """Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
+GUESS_ITERATIONS, GUESS_TOLERANCE, GUESS_RISE = 8, 1e-2, 4.0
+"""Settings of fits of the initial guess, and factor by which the weight of their residuals must exceed the one before
+for another fit.
+"""
 
 
 @lru_cache(maxsize=16)
@@ -67,6 +77,8 @@ class JointSmoothing(Method):
         damping: damping of steps, relative to the largest diagonal of J^T J so far.
         least_effect: assumed relative change of the cost when a parameter changes by its own size, only for damping:
             without it rounding errors change unobservable parameters by much.
+        stops: (n, 2) positions from which a joint is in contact with its lower or upper end stop, -inf or inf where
+            there is none. Steps in contact have no residuals (`stops`). None: those of the mechanism's stops.
         reference: (p,) theta whose inertia weights residuals of steps (`Form.by_inertia`), as in `JointEstimation`;
             None: the estimated theta, as in Lacoursiere, which biases inertia and friction towards zero where
             step residuals are large.
@@ -85,6 +97,7 @@ class JointSmoothing(Method):
     state_std: bool = False
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
+    stops: Float[np.ndarray, "n 2"] | None = None
     reference: Vector | None = None
 
     def __post_init__(self) -> None:
@@ -114,6 +127,13 @@ class JointSmoothing(Method):
             raise InvalidMethod(f"noise needs {sensors} numbers, one per sensor")
         return np.asarray(self.noise, dtype=float)
 
+    def stops_of(self, model: Model, theta: Vector) -> Float[np.ndarray, "n 2"]:
+        """Positions (n, 2) from which joints are in contact with end stops, see `stops`."""
+        if self.stops is not None:
+            return self.stops
+        margin = UNSURE * position_noise(model, self.noise_of(model))
+        return declared_stops(model, theta) + margin[:, None] * [1, -1]
+
     def solve(
         self,
         problem: JointSmoothingProblem,
@@ -139,14 +159,18 @@ class RecordEquations:
         self.linearizer = compiled_linearizer(problem.model, method.form)
         self.form = self.linearizer.form
         self.noise = method.noise_of(problem.model)
+        ends = method.stops_of(problem.model, self.parameters.theta)
+        self.touched = [
+            touching(problem.model, record, self.parameters.theta, ends) for record in problem.records
+        ]
 
     def start(self) -> JointIterate:
         """The initial guess."""
         problem, form, theta = self.problem, self.form, self.parameters.theta
         if problem.guess is None:
-            return JointIterate(
-                self, [form.pack(*self.motion(record), theta) for record in problem.records], theta
-            )
+            begun = (self.motion(record) for record in problem.records)
+            guess = JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
+            return self._with_unread(guess)
         x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
         return JointIterate(self, x, theta)
 
@@ -157,11 +181,39 @@ class RecordEquations:
             return tracker(model).smoothed(record, theta, self.noise)
         return first_guess(model, record, theta)
 
+    def _with_unread(self, guess: JointIterate) -> JointIterate:
+        """The initial guess, in which coordinates without a sensor move as `unread` says."""
+        model, theta, states = self.problem.model, guess.theta, list(guess.x)
+        if not isinstance(self.form, ReducedForm):
+            return guess
+        for k, record in enumerate(self.problem.records):
+            if unread_coordinates(model, record).any():
+                period = max(horizon_of(model, [record], theta)[0], MIN_SAMPLES)
+                states[k] = with_unread_motion(self.form, record, states[k], theta, period, self.states_alone)
+        return JointIterate(self, states, theta)
+
+    def states_alone(self, record: Record, x: np.ndarray, fits: int) -> tuple[np.ndarray, float]:
+        """States of a record with theta held, and the weight of their step residuals.
+
+        The weight rises from that of the residuals of the guess: from far away, fits with a high one end elsewhere.
+        """
+        method = replace(self.method, max_iterations=GUESS_ITERATIONS, tolerance=GUESS_TOLERANCE)
+        problem = replace(self.problem, records=(record,), held_out=(), open=(), guess=None)
+        at = JointIterate(RecordEquations(method, problem), [x], problem.parameters.theta)
+        for _ in range(fits):
+            weight = at.own_weight
+            at = method.iteration.minimize(at.weighing(weight)).at
+            if not at.own_weight > GUESS_RISE * weight:
+                break
+        return at.x[0], at.own_weight
+
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
-        linearized = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
+        linearized = self.linearizer.all_of(
+            self.problem.records, x, theta, self.method.reference, self.touched
+        )
         return [record.weighted(roots, root).opened(self.parameters.open) for record in linearized]
 
     def result(self, start: JointIterate, minimum: Minimum[JointIterate]) -> JointFit:
@@ -174,6 +226,8 @@ class RecordEquations:
             y, rate, states = self.form.unpack(x, theta)
             # with the share of theta's robust covariance; unobservable parameters have none
             std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
+            if std is not None:
+                std[std > UNDETERMINED] = np.nan
             paths.append(
                 RecordFit(
                     name=record.name,
@@ -243,7 +297,8 @@ class JointIterate:
     def own_weight(self) -> float:
         """kappa from the present residuals of steps, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
-        steps = np.concatenate([record.e[:-1, :m] for record in self.linearized])
+        # the first row of a sample is missing where it has no step
+        steps = np.concatenate([at.e[np.asarray(at.there)[:, 0], :m] for at in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
 
     def weighing(self, weight: float) -> JointIterate:

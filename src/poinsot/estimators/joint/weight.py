@@ -31,8 +31,8 @@ from ...exceptions import InvalidMethod
 from ...kernels import njit
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .linearization import RecordLinearization
-from .prediction import LARGEST_PART, horizon_of, window_errors
-from .problem import JointFit, JointSmoothingProblem
+from .prediction import window_errors
+from .problem import LARGEST_PART, JointFit, JointSmoothingProblem, horizon_of
 from .sensitivity import RIDGE, UNOBSERVABLE
 from .smoothing import JointIterate, JointSmoothing, RecordEquations
 
@@ -40,17 +40,17 @@ DIFFUSE = 1e2
 """Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
-Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""F, G, covariances of B^-1 w, H and E of one record, (N, ...) each; no step follows the last state."""
+Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""F, G, covariances of B^-1 w, whether the next state is unknown, H and E of one record, (N, ...) each."""
 
 
 def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     columns = np.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
-    B = at.by_next[:, :rows].copy()
-    B[-1] = np.eye(B.shape[1])
+    B, unknown = at.by_next[:, :rows].copy(), ~np.asarray(at.there)[:, 0]
+    B[unknown] = np.eye(B.shape[1])  # no step follows the last state, and steps at end stops have no errors
     inverse = np.linalg.inv(B)
     F, G, Q = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2)
-    return F, G, Q, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
+    return F, G, Q, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
 
 @njit(cache=True)
@@ -89,7 +89,7 @@ def _filtered(
     variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
     H and E of errors of the first state, at weight 1.
     """
-    F, G, Q, H, E = tangents
+    F, G, Q, unknown, H, E = tangents
     N, d, columns = G.shape
     states = np.zeros((chosen.sum(), len(weights), d, columns))
     squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
@@ -106,7 +106,8 @@ def _filtered(
                 window += 1
             propagated = np.zeros_like(S)
             _add_product(propagated, F[k], S)
-            S[:, :d], S[:, d:] = Q[k] / weight, propagated[:, d:] + G[k]
+            S[:, :d] = DIFFUSE * np.eye(d) if unknown[k] else Q[k] / weight
+            S[:, d:] = propagated[:, d:] + G[k]
             _add_product(S[:, :d], propagated[:, :d], F[k].T)
     return states, squares, logs
 
@@ -153,11 +154,12 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
         likely[k] = -0.5 * (squared + logs[k] + width)
         changes[k] = [[change(total - part) for part in row] for row in squares[:, :, k]]
     errors = []
-    for r, (linearized, (F, G, _, H, E), (starts, T), states, *_) in enumerate(filtered):
+    for r, (linearized, (F, G, _, unknown, H, E), (starts, T), states, *_) in enumerate(filtered):
         c, ahead = changes[:, (starts + T // 2) * parts // len(linearized.e), r, :, None], []
         x = states.swapaxes(0, 1) @ c
         for k in (starts + k for k in range(T)):
             x = F[k] @ x + G[k] @ c
+            x[:, unknown[k]] = np.nan  # no prediction passes a contact
             ahead.append((H[k + 1] @ x + E[k + 1] @ c)[..., 0])
         error = np.stack(ahead, axis=2) * equations.noise
         if linearized.there is not None:

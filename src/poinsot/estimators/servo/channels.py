@@ -244,7 +244,7 @@ class PositionLimits(Check):
                 break
 
 
-class Stops(Check):
+class AtStops(Check):
     """Positions that stay at one end of their range while commands go beyond by more than dry friction explains.
 
     A joint that dry friction holds at the end of a motion is as far from its command as one that moves; one at a stop

@@ -33,13 +33,13 @@ from ...exceptions import listing
 from .case import Case, extent, least_motion
 from .channels import (
     Assignment,
+    AtStops,
     CopiedCommand,
     JointExcitation,
     Jumps,
     LostRows,
     PositionLimits,
     StaleReadings,
-    Stops,
 )
 from .effects import EFFECTS
 from .problem import SETTLES_S, ActuatorProblem
@@ -575,7 +575,7 @@ OTHER_CHECKS: tuple[Check, ...] = (
     Jumps(),
     LostRows(),
     StaleReadings(),
-    Stops(),
+    AtStops(),
     Zero(),
     LongDelay(),
     OpenLoop(),

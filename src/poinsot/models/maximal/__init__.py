@@ -28,6 +28,7 @@ from .joints import (
     Motor as Motor,
     RateSensor as RateSensor,
     Slider as Slider,
+    Stops as Stops,
     dry_friction as dry_friction,
 )
 from .mechanism import (

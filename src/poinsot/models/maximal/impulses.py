@@ -43,6 +43,12 @@ contacts, with the gap c and the speeds C v of the contact point along the plane
     lambda_n = max(0, -(4/h) Upsilon c + Upsilon C_n v - C_n v+) / Sigma
     lambda_t = clip(-h b_s C_t v+, -mu lambda_n, mu lambda_n)
 
+end stops, with the gap c = +-(stop - y) and its rate C v = -+F v,
+
+    lambda_s = max(0, a - C v+) / Sigma,     a = max(-c/h, -e C v)  if the stop is reached, c + h C v < 0,  else -c/h
+
+so that the gap does not close further than to 0 (inelastic), and an impact returns e times the speed (Newton),
+
 `clip` and `max` are the solutions of the complementarity conditions (2.21, 2.24) *when v+ is known*: then they do not
 couple, each is a problem in one unknown (2.31), with Sigma_c and Delta = 1 / (h b_s) above zero making it unique.
 
@@ -55,7 +61,7 @@ drag and motor are eliminated from the unknowns (they are linear in v+, and s ma
 joins the impulses. The rest is the mixed complementarity problem (2.26) with the unknowns
 
     lambda_A   held directions of joints whose dry friction does not depend on them
-    n >= 0     contacts; and, twice, held directions whose size enters friction: g >= 0 and -g >= 0, so that
+    n >= 0     contacts; end stops; and, twice, held directions whose size enters friction: g >= 0 and -g >= 0, so that
                n_+ - n_- is the impulse and n_+ + n_- its size (Sigma > 0 leaves at most one of the two above 0)
     t >= 0     friction, twice in each of its directions D: t_+ - t_- is the impulse
     sigma >= 0 the slip speed at the friction bound
@@ -84,7 +90,7 @@ from jaxtyping import Array, Float
 from . import lcp
 from .bodies import State, move
 from .precision import BodyVelocities, Controls, Numbers, Scalar
-from .quaternions import cross, exp, matrix, turn, turn_back
+from .quaternions import conjugate, cross, exp, log, matrix, multiply, quaternion_of, turn, turn_back
 from .values import Structure, Values, friction_parts, gather
 
 
@@ -186,6 +192,24 @@ def rates(
     return held, free, contact
 
 
+def joint_coordinates(here: Instant) -> Float[Array, "n"]:
+    """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
+    structure, parts = here.structure, []
+    e = jnp.concatenate([jnp.asarray(here.x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
+    for k, free in enumerate(structure.free):
+        e_a = multiply(e[int(structure.parent[k])], quaternion_of(structure.parent_frame[k]))
+        e_b = multiply(e[int(structure.child[k])], quaternion_of(structure.child_frame[k]))
+        relative = multiply(conjugate(e_a), e_b)  # from frame b to frame a
+        if structure.is_hinge[k]:
+            # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
+            half = jnp.where(relative[3] < 0, -1.0, 1.0)
+            parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
+        elif free.any():
+            parts.append(here.at.g[k, np.flatnonzero(free[:3])])
+            parts += [log(relative)] if structure.is_ball[k] else []
+    return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+
 def momenta(
     here: Instant, held: Float[Array, "j 6"], free: Float[Array, "j 6"], contact: Float[Array, "c 3"]
 ) -> Float[Array, "l 6"]:
@@ -243,6 +267,22 @@ def contact_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "c"], Float[Arr
     return _soft(values.contact_compliance, values.contact_relaxation, here.at.gap, here.speeds[2][:, 2], h)
 
 
+def end_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "e n"], Float[Array, "e"], Float[Array, "e"]]:
+    """C, Sigma and the right-hand side of end stops."""
+    structure, values, ends = here.structure, here.values, here.structure.ends
+    if not ends:
+        return jnp.zeros((0, 6 * structure.bodies)), jnp.zeros(0), jnp.zeros(0)
+    joint, side = (np.array([end[k] for end in ends]) for k in range(2))
+    sign, place = np.array([end.sign for end in ends]), [end.coordinate for end in ends]
+    gap = sign * (jnp.asarray(values.stop)[joint, side] - joint_coordinates(here)[np.array(place)])
+    rate = -sign * jnp.ravel(here.speeds[1])[structure.end_rows]
+    back = -jnp.asarray(values.stop_restitution)[joint] * rate
+    target = jnp.where(gap + h * rate < 0, jnp.maximum(-gap / h, back), -gap / h)
+    turns = structure.is_hinge[joint].astype(int)
+    Sigma = 4 / h**2 * jnp.asarray(values.compliance)[joint, turns]
+    return jnp.asarray(-sign[:, None] * picked(here.jacobians[1], structure.end_rows)), Sigma, target
+
+
 def _soft(compliance: Numbers, relaxation: Numbers, g: Array, speed: Array, h: Scalar) -> tuple[Array, Array]:
     """Sigma = (4/h^2) eps Upsilon, and -(4/h) Upsilon g + Upsilon G v."""
     Y = _upsilon(relaxation, h)
@@ -289,6 +329,16 @@ def multipliers(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) ->
         creep = -h * values.stick[:, None] * after_free
         dry = jnp.where(structure.free & structure.dry[:, None], jnp.clip(creep, -most, most), 0.0)
     free = jnp.where(structure.free, free, 0.0) + dry
+
+    if structure.ends:
+        C, Sigma_e, reached = end_rows(here, h)
+        pushed = jnp.maximum(0.0, reached - C @ jnp.ravel(jnp.asarray(after))) / Sigma_e
+        by_row = (
+            jnp.zeros(free.size)
+            .at[structure.end_rows]
+            .add(-np.array([e.sign for e in structure.ends]) * pushed)
+        )
+        free = free + by_row.reshape(free.shape)
 
     Sigma_c, target = contact_rows(here, h)
     # with v+ known the conditions of complementarity do not couple: each is a clip
@@ -387,7 +437,7 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     structure, values = here.structure, here.values
     load, dry = structure.load_rows, structure.dry_rows
     n, c = 6 * structure.bodies, len(structure.contact_body)
-    if not (len(load) + len(dry) + c):
+    if not (len(load) + len(dry) + c + len(structure.ends)):
         return jnp.zeros((0, n)), jnp.zeros((0, 0)), jnp.zeros(0)
     held, free, contact = here.jacobians
     Sigma_c, approach = contact_rows(here, h)
@@ -395,9 +445,10 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
 
     N = picked(held, load)
     # an impulse of either sign as two of one sign: complementarity has no absolute values
-    normals = jnp.concatenate([N, -N, contact[:, 2]])
-    Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c])
-    b_n = jnp.concatenate([target, -target, approach])
+    C, Sigma_e, reached = end_rows(here, h)
+    normals = jnp.concatenate([N, -N, contact[:, 2], C])
+    Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c, Sigma_e])
+    b_n = jnp.concatenate([target, -target, approach, reached])
 
     D = jnp.concatenate([picked(free, dry), contact[:, :2].reshape(2 * c, n)])
     stick = jnp.concatenate([jnp.asarray(values.stick)[dry // 6], jnp.repeat(values.contact_stick, 2)])
@@ -425,4 +476,5 @@ def _friction_bounds(here: Instant, h: Scalar) -> tuple[Array, Array]:
     mu_c = np.repeat(np.eye(c), 2, axis=0) * jnp.asarray(values.contact_friction)
     # twice: lambda_B has the positive and the negative part of each held impulse, and its size is their sum
     U = jax.scipy.linalg.block_diag(jnp.concatenate([mu, mu], axis=1), mu_c)
+    U = jnp.concatenate([U, jnp.zeros((len(U), len(structure.ends)))], axis=1)
     return U, jnp.concatenate([jnp.where(by_load, 0.0, h * level), jnp.zeros(2 * c)])

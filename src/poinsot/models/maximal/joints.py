@@ -219,6 +219,53 @@ class Motor:
 
 
 @dataclass(frozen=True)
+class Stops:
+    """End stops of a hinge or slider: positions that its coordinate does not pass.
+
+    Args:
+        lower, upper: positions [rad] or [m]; None: there is no stop at this end.
+        restitution: speed after an impact by the speed before it, 0 to 1; None: unknown, and 0 in simulations.
+
+    Raises:
+        InvalidModel: if there is no stop, if they leave no room between them, or if a number is out of range.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    restitution: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [end for end in self.ends if end is not None]
+        if not given or not np.isfinite(given).all():
+            raise InvalidModel(
+                "end stops need a finite lower or upper position; leave out stops of a joint without"
+            )
+        if len(given) == 2 and not given[0] < given[1]:
+            raise InvalidModel(
+                f"the lower stop must be below the upper one, and {given[0]:g} is not below {given[1]:g}; exchange them"
+            )
+        if self.restitution is not None and not 0 <= self.restitution <= 1:
+            raise InvalidModel(f"the restitution of stops must be from 0 to 1, not {self.restitution:g}")
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Lower and upper position."""
+        return self.lower, self.upper
+
+    def entries(self, owner: str, k: int, position: str) -> list[Entry]:
+        """Their numbers, of joint k, in the unit of its coordinate."""
+        found = [
+            Entry(owner, f"{side}_stop", position, "stop", (k, end), value)
+            for end, (side, value) in enumerate(zip(("lower", "upper"), self.ends, strict=True))
+            if value is not None
+        ]
+        return [
+            *found,
+            Entry(owner, "stop_restitution", "1", "stop_restitution", (k,), self.restitution or 0.0, 0.0),
+        ]
+
+
+@dataclass(frozen=True)
 class Joint:
     """Base class of all joints.
 
@@ -324,10 +371,12 @@ class _OneAxis(_Moving):
 
     Args:
         axis: (3,) its direction in the world in the reference configuration, of any length. motor: its motor, or None.
+        stops: its end stops, or None.
     """
 
     axis: Sequence[float] = (0.0, 0.0, 1.0)
     motor: Motor | None = None
+    stops: Stops | None = None
 
     has_axis: ClassVar[bool] = True
 
@@ -348,7 +397,9 @@ class _OneAxis(_Moving):
                 Entry(self.name, "gain", unit, "gain", (k,), motor.gain),
                 Entry(self.name, "shaft_inertia", shaft, "shaft", (k,), motor.shaft_inertia, 0.0),
             ]
-        return found
+        return (
+            found if self.stops is None else [*found, *self.stops.entries(self.name, k, self.position_unit)]
+        )
 
     @property
     def frame(self) -> np.ndarray:

@@ -13,7 +13,7 @@ in theta: sweeps compile nothing again.
 **Robot descriptions** become mechanisms as Pinocchio reads them. The reference configuration is that in which all
 joints are at zero. A body's frame is its joint's; its mass and centre of mass are the description's, and of its ten
 parameters, which are about the frame's origin, the inertia is taken about the centre. Damping, dry friction and rotor
-inertia of the description become drag, a `Coulomb` level and a motor's shaft.
+inertia of the description become drag, a `Coulomb` level and a motor's shaft; loops become ball joints.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from . import impulses, lcp, quaternions, reduced
 from .bodies import PlaneContact, RigidBody, State, mean_velocity
 from .frames import BodyFrame, FrameReading, frame_readings
 from .impulses import Instant
-from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider
+from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider, Stops
 from .precision import (
     Configuration,
     Controls,
@@ -183,7 +183,7 @@ class Model(Brief):
         velocities along the parent's axes [rad/s], [m/s].
         """
         here = self.at(x, theta)
-        return reduced.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
+        return impulses.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
     def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
         """h(x; theta), the predicted readings of the sensors (3.2)."""
@@ -205,8 +205,8 @@ class Model(Brief):
         n, joints = int(structure.free.sum()), structure.observed
         of_joints = structure.order < len(joints)
         sine, cosine = (jnp.asarray(part)[np.flatnonzero(of_joints)] for part in (values.sine, values.cosine))
-        first, first_rate = (np.array(reduced.starts(structure, w), int)[joints] for w in (len(q) > n, False))
-        y = q[first]
+        first_rate, first = (np.array(each, int)[joints] for each in reduced.starts(structure))
+        y = q[first if len(q) > n else first_rate]
         read = y + sine * jnp.sin(y) + cosine * jnp.cos(y)
         read = jnp.where(structure.is_hinge[joints], read, y)
         read = jnp.where(structure.is_rate, rate[first_rate], read)
@@ -215,12 +215,12 @@ class Model(Brief):
             read = jnp.concatenate([read, at_frames])[structure.order]
         return read + values.zero
 
-    def reading_errors(self, expected: Float[Array, "s"], z: Float[Array, "s"]) -> Float[Array, "s"]:
+    def reading_errors(self, expected: Float[Numbers, "s"], z: Float[Numbers, "s"]) -> Float[Array, "s"]:
         """Errors h(x; theta) - z of readings; of angles the nearest to zero that differs by full turns (3.6).
 
         Errors of orientations are rotation vectors about the world's axes.
         """
-        error = expected - z
+        error = jnp.asarray(expected - z)
         # constant in derivatives: rounding has none, and its jump is not part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         error = error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
@@ -414,6 +414,13 @@ class Mechanism(Brief):
         return tuple(found)
 
     @cached_property
+    def unknown_stops(self) -> tuple[str, ...]:
+        """Names of the restitutions of end stops that have no value."""
+        stops: list[tuple[str, Stops | None]] = [(j.name, getattr(j, "stops", None)) for j in self.joints]
+        unknown = (f"{joint}.stop_restitution" for joint, each in stops if each and each.restitution is None)
+        return tuple(name for name in unknown if name not in self.numbers)
+
+    @cached_property
     def coordinates(self) -> tuple[tuple[str, str], ...]:
         """(name, unit) of each joint coordinate, in the order of y."""
         names: list[tuple[str, str]] = []
@@ -469,6 +476,7 @@ class Mechanism(Brief):
             driven=np.array(driven, dtype=np.int64),
             dry=np.array([law is not None for law in laws], dtype=bool),
             load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),
+            stops=np.array([_stops_of(j) for j in joints], dtype=bool).reshape(-1, 2),
             laws=law_places({name for law in laws if law is not None for name in law.laws}),
             weight=np.array(weight, dtype=float).reshape(-1, 6),
             contact_body=np.array([order_of[c.body] for c in contacts], dtype=np.int64),
@@ -538,6 +546,12 @@ class Mechanism(Brief):
         return Model(self, tuple(free), curvature)
 
 
+def _stops_of(joint: AnyJoint) -> list[bool]:
+    """Whether it has a lower and an upper stop."""
+    stops: Stops | None = getattr(joint, "stops", None)
+    return [False, False] if stops is None else [end is not None for end in stops.ends]
+
+
 def load_mechanism(
     path: str | Path,
     *,
@@ -565,7 +579,7 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
     from ..robot import tree as kinds
 
-    robot.refuse_loops("a mechanism in maximal coordinates")
+    robot.refuse_couplings("a mechanism in maximal coordinates")
     if robot.floating_base:
         raise InvalidModel(
             f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"
@@ -605,6 +619,10 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
             raise InvalidModel(
                 f"joint {name!r} is neither revolute, continuous, prismatic nor spherical; a mechanism has only these"
             )
+    for k, ((first, point), (second, child_point)) in enumerate(robot.loop_ends):
+        ends = (first or WORLD, second) if second else (WORLD, first)
+        name, soft = f"loop{k + 1 if len(robot.loops) > 1 else ''}", dict[str, Any](softness)
+        joints.append(Ball(name, *ends, point.tolist(), child_point=child_point.tolist(), **soft))
     sensors = [Encoder(joint.name) for joint in joints if joint.has_axis]
     gravity = robot.model.gravity.linear.tolist()
     return Mechanism(bodies, joints, sensors=sensors, gravity=gravity, name=robot.name)

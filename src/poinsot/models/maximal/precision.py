@@ -5,10 +5,15 @@ this folder needs double. That setting is process-wide, and set here it would ch
 JAX in the same process. So the functions of this package that take and return NumPy arrays compute under
 `double_precision`, which holds for their own duration and thread only. Code that transforms or compiles the other
 functions must do the same.
+
+XLA runs steps of a program side by side in a pool with as many threads as there are cores. A batch of triangular solves
+is divided among threads of the same pool, and waits for them: if as many run at once as there are threads, all wait for
+ever, which happens on two cores. So the pool gets more threads, unless `NPROC` says how many.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
@@ -22,6 +27,10 @@ from ...arrays import Float
 from ...exceptions import MissingExtra, UnwritableOutput
 from ...io.writing import atomic_path
 from ...kernels import private_folder
+
+POOL = 16
+"""Threads of XLA's pool."""
+os.environ.setdefault("NPROC", str(max(POOL, os.cpu_count() or 1)))  # before JAX starts
 
 try:
     import jax

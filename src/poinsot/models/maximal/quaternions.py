@@ -25,7 +25,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+from scipy.spatial.transform import Rotation
 
 from .precision import Numbers
 
@@ -163,3 +165,8 @@ def cross(a: Float[Numbers, "*batch 3"], b: Float[Numbers, "*batch 3"]) -> Float
     ax, ay, az = (a[..., k] for k in range(3))
     bx, by, bz = (b[..., k] for k in range(3))
     return jnp.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+
+
+def quaternion_of(R: np.ndarray) -> Array:
+    """Quaternion of a constant rotation matrix."""
+    return jnp.asarray(Rotation.from_matrix(R).as_quat())

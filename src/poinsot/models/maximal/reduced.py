@@ -46,7 +46,7 @@ Torques of drag and friction along the parent's axes give F the part C(rho)^T to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +55,7 @@ from jaxtyping import Array, Float
 from scipy.spatial.transform import Rotation
 
 from .bodies import State
-from .impulses import Instant, drive, momentum, product, weights
+from .impulses import drive, momentum, product, weights
 from .precision import Configuration, Controls, JointMotion, Numbers, Scalar
 from .quaternions import (
     angular_velocity,
@@ -64,14 +64,15 @@ from .quaternions import (
     conjugate,
     cross,
     exp,
-    log,
     matrix,
     multiply,
     plus,
+    quaternion_of,
     turn,
+    turn_back,
     unit,
 )
-from .values import Structure, Values, friction_parts
+from .values import Structure, Values, friction_parts, gather
 
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
@@ -119,6 +120,19 @@ def rotation_vectors(structure: Structure, q: Float[np.ndarray, "N m"]) -> Float
     return np.concatenate([np.zeros((len(q), 0)), *columns], axis=1)
 
 
+def configuration_changes(
+    structure: Structure, q: Float[np.ndarray, "N m"], before: Float[np.ndarray, "N m"]
+) -> Float[np.ndarray, "N n"]:
+    """q [-] before of many configurations."""
+    columns = [
+        (Rotation.from_quat(q[:, at]) * Rotation.from_quat(before[:, at]).inv()).as_rotvec()
+        if turns
+        else q[:, at] - before[:, at]
+        for _, at, turns in structure.parts
+    ]
+    return np.concatenate([np.zeros((len(q), 0)), *columns], axis=1)
+
+
 def moved(structure: Structure, q: Numbers, d: Numbers) -> Float[Array, "m"]:
     """q [+] d: a configuration after a change (n,) of its coordinates, of balls a rotation about the parent's axes."""
     q, d = jnp.asarray(q), jnp.asarray(d)
@@ -128,135 +142,129 @@ def moved(structure: Structure, q: Numbers, d: Numbers) -> Float[Array, "m"]:
     return jnp.concatenate(ends)
 
 
-class TreeMotion(NamedTuple):
-    """Axes of the bodies, centres of mass [m], and velocities, linear [m/s] and angular [rad/s]."""
-
-    axes: Float[Array, "l 3 3"]
-    position: Float[Array, "l 3"]
-    velocity: Float[Array, "l 6"]
-
-
-def placed(structure: Structure, values: Values, q: Numbers, rate: Numbers) -> tuple[Array, State]:
-    """Axes of the bodies, and the state in which joints have the configuration q and the rates given."""
-    motion = along_tree(structure, values, q, rate)
-    e: list[Any] = [Rotation.from_matrix(each[:3, :3]).as_quat() for each in structure.placement]
-    e.append(np.array([0.0, 0.0, 0.0, 1.0]))
-    start, balls = starts(structure, True), _balls(structure, jnp.asarray(q), jnp.asarray(rate), None)
-    for body, parent, k, outward in tree(structure):
-        near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
-        e[body] = multiply(e[parent], _quaternion(getattr(structure, f"{near}_frame")[k]))
-        if structure.is_hinge[k]:
-            e[body] = multiply(e[body], exp(sign * jnp.asarray(q)[start[k]] * np.array([0.0, 0, 1])))
-        elif structure.is_ball[k]:
-            e[body] = multiply(e[body], balls[k][0] if outward else conjugate(balls[k][0]))
-        e[body] = multiply(e[body], _quaternion(getattr(structure, f"{far}_frame")[k].T))
-    quaternions = jnp.stack([jnp.asarray(each) for each in e[: structure.bodies]])
-    return motion.axes, State(motion.position, quaternions, motion.velocity)
-
-
-def along_tree(
-    structure: Structure,
-    values: Values,
-    q: Numbers,
-    rate: Numbers,
-    about: Sequence[Array] | None = None,
-) -> TreeMotion:
-    """Motion of the bodies of joints with the configuration q and the rates given.
+class _Ball(NamedTuple):
+    """A ball of a tree.
 
     Args:
-        about: quaternions of balls from which Cayley's coordinates count that q then has in their place, with rates
-            that are the derivatives of these; None: the rates of balls are angular velocities.
+        quaternion: (4,) of the child's frame in the parent's. by_rate: (3, 3) a row an angular velocity along the
+            parent's axes by the rate of a coordinate. changed: the change of these rows in a time by the rates.
     """
-    # Without the quaternions of bodies, which the balance of forces, differentiated twice, does not need.
-    world, place, (q, rate) = structure.bodies, coordinates(structure), (jnp.asarray(q), jnp.asarray(rate))
-    # constants while they are the world's: products of these are NumPy's
-    T = [*structure.placement, np.eye(4)]
-    R: list[Any] = [each[:3, :3] for each in T]
-    origin: list[Any] = [each[:3, 3] for each in T]
-    speed: list[Any] = [np.zeros(3)] * (world + 1)  # of the frames' origins
-    spin: list[Any] = [np.zeros(3)] * (world + 1)
-    start, balls = starts(structure, about is None), _balls(structure, q, rate, about)
+
+    quaternion: Array
+    by_rate: Float[Array, "3 3"]
+    changed: Float[Array, "3 3"]
+
+    @classmethod
+    def at(cls, rho: Array, rate: Array, about: Array) -> _Ball:
+        """In Cayley's coordinates from the rotation `about`, with rates that are derivatives of these."""
+
+        def by_rate(rho: Array) -> Array:
+            return angular_velocity(jnp.broadcast_to(rho, (3, 3)), jnp.eye(3))
+
+        return cls(multiply(cayley(rho), about), *jax.jvp(by_rate, (rho,), (rate,)))
+
+
+class _Chain(NamedTuple):
+    """Frames of the bodies of a tree in a configuration, and what moves them.
+
+    Args:
+        rotation: (l, 3, 3) axes of the bodies. origin: (l, 3) of their frames in the world [m].
+        axes: (n, 3) axes of the coordinates, of balls the angular velocity by their rates; points: (n, 3) points on
+            them. changed: (n, 3) change of the axes of balls in the parent.
+    """
+
+    rotation: Float[Array, "l 3 3"]
+    origin: Float[Array, "l 3"]
+    axes: Float[Array, "n 3"]
+    points: Float[Array, "n 3"]
+    changed: Float[Array, "n 3"]
+
+
+def _chain(structure: Structure, q: Array, balls: dict[int, _Ball], firsts: list[int]) -> _Chain:
+    """Frames of all bodies; `firsts`: the place in q of the first number of each joint."""
+    world, place = structure.bodies, coordinates(structure)
+    T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]
+    R, origin = [each[:3, :3] for each in T], [each[:3, 3] for each in T]
+    along, points, changed = ([jnp.zeros(3)] * int(structure.free.sum()) for _ in range(3))
     for body, parent, k, outward in tree(structure):
         # a joint whose child is nearer to the world moves its parent, by the opposite motion
         near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
         near_frame, far_frame = (getattr(structure, f"{end}_frame")[k] for end in (near, far))
-        axes, arm = _turned(R[parent], near_frame), _turned(R[parent], getattr(structure, f"{near}_point")[k])
-        turned, spin[body], slide_rate = axes, spin[parent], np.zeros(3)
+        axes = product(R[parent], near_frame)
+        pivot = origin[parent] + turn(R[parent], getattr(structure, f"{near}_point")[k])
+        turned, first, slides = axes, place[k].start, np.flatnonzero(structure.free[k, :3]).tolist()
         if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
-            psi, spin[body] = sign * q[start[k]], spin[parent] + rate[place[k].start] * (sign * axes[:, 2])
+            psi = sign * q[firsts[k]]
             c, s = jnp.cos(psi), jnp.sin(psi)
             about_z = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
             turned = product(axes, about_z + np.diag([0.0, 0, 1]))
+            along[first], points[first] = sign * axes[:, 2], pivot
         elif structure.is_ball[k]:
-            relative, omega = balls[k]  # of the child's frame in the parent's
-            turned = product(axes, matrix(relative if outward else conjugate(relative)))
-            spin[body] = spin[parent] + sign * turn(axes if outward else turned, omega)
-        R[body] = _turned(turned, far_frame.T)
-        back = _turned(R[body], getattr(structure, f"{far}_point")[k])
-        for j, direction in enumerate(np.flatnonzero(structure.free[k, :3]).tolist()):
-            along = (axes if outward else turned)[:, direction]  # slides are along the parent's axes
-            slide_rate = slide_rate + rate[place[k].start + j] * (sign * along)
-            slide = q[start[k] + j] * along
-            arm, back = (arm + slide, back) if outward else (arm, back + slide)
-        origin[body] = origin[parent] + arm - back
-        speed[body] = speed[parent] + slide_rate - cross(spin[body], back)
-        if parent != world:  # which does not turn
-            speed[body] = speed[body] + cross(spin[parent], arm)
-    axes, spins, origins, speeds = (
-        jnp.stack([jnp.asarray(each) for each in part[:world]]) for part in (R, spin, origin, speed)
-    )
-    out = turn(axes, jnp.asarray(values.center))
-    return TreeMotion(axes, origins + out, jnp.concatenate([speeds + cross(spins, out), spins], axis=-1))
+            e = balls[k].quaternion
+            turned = product(axes, matrix(e if outward else conjugate(e)))
+        R[body] = product(turned, far_frame.T)
+        own, end = axes if outward else turned, pivot  # coordinates are along the parent's axes
+        for j, direction in enumerate(slides):
+            along[first + j] = sign * own[:, direction]
+            end = end + q[firsts[k] + j] * along[first + j]
+        if structure.is_ball[k]:
+            for j in range(3):
+                at = first + len(slides) + j
+                along[at], points[at] = sign * turn(own, balls[k].by_rate[j]), end if outward else pivot
+                changed[at] = sign * turn(own, balls[k].changed[j])
+        origin[body] = end - turn(R[body], getattr(structure, f"{far}_point")[k])
+    rows = (jnp.stack(each) if each else jnp.zeros((0, 3)) for each in (along, points, changed))
+    return _Chain(jnp.stack(R[:world]), jnp.stack(origin[:world]), *rows)
 
 
-def _turned(R: Any, constant: np.ndarray) -> Any:
-    """R times a constant matrix or vector; a constant if R is one."""
-    if isinstance(R, np.ndarray):
-        return R @ constant
-    return product(R, constant) if constant.ndim == 2 else turn(R, constant)
+def beyond(structure: Structure) -> tuple[Float[np.ndarray, "n l"], Float[np.ndarray, "n n"]]:
+    """Which bodies each coordinate moves, and which coordinates move the axis of each."""
+    joints, world = _joints(structure), structure.bodies
+    moved, near = np.zeros((len(structure.free), world + 1)), np.full(len(structure.free), world)
+    moves, turns = np.zeros((len(joints), len(joints))), np.nonzero(structure.free)[1] >= 3
+    for body, parent, k, outward in tree(structure):
+        moved[:, body] = moved[:, parent]
+        moved[k, body], near[k] = 1.0, parent
+        if structure.is_ball[k]:  # slides move the axes of turns after them, turns those of slides
+            own = joints == k
+            moves += np.outer(own & turns, own & ~turns) if outward else np.outer(own, own & turns)
+    return moved[joints, :world], moved[joints][:, near[joints]].T + moves
 
 
-def starts(structure: Structure, quaternions: bool) -> list[int]:
-    """First place of each joint in a configuration, whose balls are quaternions, or in coordinates."""
-    sizes = structure.free.sum(axis=1) + (structure.is_ball if quaternions else 0)
-    return [0, *np.cumsum(sizes).tolist()][:-1]
+def _joints(structure: Structure) -> np.ndarray:
+    """(n,) the joint of each coordinate."""
+    return np.repeat(np.arange(len(structure.free)), structure.free.sum(axis=1))
 
 
-def _balls(
-    structure: Structure, q: Array, rate: Array, about: Sequence[Array] | None
-) -> dict[int, tuple[Array, Array]]:
-    """Joint -> quaternion of the child's frame in the parent's, and angular velocity along its axes, of balls."""
-    found = []
-    for own, at, turns in structure.parts:
-        if turns and about is None:
-            found.append((q[at], rate[own]))
-        elif turns and about is not None:
-            rho = q[own]
-            found.append((multiply(cayley(rho), about[len(found)]), angular_velocity(rho, rate[own])))
-    return dict(zip(np.flatnonzero(structure.is_ball).tolist(), found, strict=True))
-
-
-def joint_coordinates(here: Instant) -> Float[Array, "n"]:
-    """y: angles in (-pi, pi], displacements, rotation vectors of balls; joint by joint."""
-    structure, parts = here.structure, []
-    e = jnp.concatenate([jnp.asarray(here.x.quaternion), jnp.array([[0.0, 0.0, 0.0, 1.0]])])
-    for k, free in enumerate(structure.free):
-        e_a = multiply(e[int(structure.parent[k])], _quaternion(structure.parent_frame[k]))
-        e_b = multiply(e[int(structure.child[k])], _quaternion(structure.child_frame[k]))
-        relative = multiply(conjugate(e_a), e_b)  # from frame b to frame a
+def placed(structure: Structure, values: Values, q: Configuration, rate: Numbers) -> tuple[Array, State]:
+    """Axes of the bodies, and the state in which joints have the configuration q and the rates given."""
+    # quaternions are the products of those of the joints, so that they are continuous along a motion
+    mechanics, (_, first) = _Mechanics.at(structure, values, q), starts(structure)
+    e = [quaternion_of(each[:3, :3]) for each in (*structure.placement, np.eye(4))]
+    for body, parent, k, outward in tree(structure):
+        near, far, sign = ("parent", "child", 1) if outward else ("child", "parent", -1)
+        e[body] = multiply(e[parent], quaternion_of(getattr(structure, f"{near}_frame")[k]))
         if structure.is_hinge[k]:
-            # e and -e are the same rotation; with w >= 0 the angle is in [-pi, pi]
-            half = jnp.where(relative[3] < 0, -1.0, 1.0)
-            parts.append(2 * jnp.arctan2(half * relative[2], half * relative[3])[None])
-        elif free.any():
-            parts.append(here.at.g[k, np.flatnonzero(free[:3])])
-            parts += [log(relative)] if structure.is_ball[k] else []
-    return jnp.concatenate(parts) if parts else jnp.zeros(0)
+            e[body] = multiply(e[body], exp(sign * jnp.asarray(q)[first[k]] * np.array([0.0, 0, 1])))
+        elif structure.is_ball[k]:
+            turned = mechanics.balls[k].quaternion
+            e[body] = multiply(e[body], turned if outward else conjugate(turned))
+        e[body] = multiply(e[body], quaternion_of(getattr(structure, f"{far}_frame")[k].T))
+    quaternions = jnp.stack(e[: structure.bodies])
+    return mechanics.chain.rotation, State(
+        mechanics.centers, quaternions, mechanics.velocities(jnp.asarray(rate))
+    )
 
 
-def _quaternion(R: np.ndarray) -> Array:
-    """Quaternion of a constant rotation matrix."""
-    return jnp.asarray(Rotation.from_matrix(R).as_quat())
+def starts(structure: Structure) -> tuple[list[int], list[int]]:
+    """First place of each joint in coordinates, and in a configuration, whose balls are quaternions."""
+    sizes = structure.free.sum(axis=1)
+    return [0, *np.cumsum(sizes).tolist()][:-1], [0, *np.cumsum(sizes + structure.is_ball).tolist()][:-1]
+
+
+def _sums(which: np.ndarray, rows: Float[Array, "a b"]) -> Array:
+    """Sums of the rows that `which` (c, a) marks, as sums: batches of small matrix products are slow."""
+    return jnp.sum(which[:, :, None] * rows, axis=1)
 
 
 def reduced_errors(
@@ -268,8 +276,11 @@ def reduced_errors(
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
-    mechanics = _Mechanics(structure, values, about)
-    P, F = jax.vmap(mechanics.momenta_and_forces, in_axes=(0, 0, 0, None))(y, rate, bend, u)
+
+    def balance(y: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
+        return _Mechanics.within(structure, values, y, rate, about).momenta_and_forces(rate, bend, u)
+
+    P, F = jax.vmap(balance)(y, rate, bend)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
     # sqrt(3): of a white force both moments then have the same variance, and one weight serves for both
@@ -299,85 +310,156 @@ def _in_step(
 
 def joint_inertia(structure: Structure, values: Values, y: Configuration) -> Float[Array, "n n"]:
     """M of the momenta P = M y', with shafts [kg m^2], [kg m] or [kg]."""
-    n, q = int(structure.free.sum()), configuration(structure, y)
-
-    def motion(rate: Array) -> tuple[Array, Array]:
-        bodies = along_tree(structure, values, q, rate)
-        return jnp.ravel(bodies.velocity), jnp.ravel(momentum(values, bodies.axes, bodies.velocity))
-
-    # velocities are linear in rates: one row per rate
-    velocities, momenta = jax.vmap(motion)(jnp.eye(n))
-    return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of("shaft"))
+    mechanics = _Mechanics.at(structure, values, configuration(structure, y))
+    # momenta are linear in rates: one column per rate
+    return jax.vmap(mechanics.momenta)(jnp.eye(int(structure.free.sum())))
 
 
 class _Mechanics(NamedTuple):
-    """A tree of joints at an instant; `about` as of `placed`."""
+    """A tree of joints in a posture.
+
+    Args:
+        y: coordinates, or a configuration where rates of balls are angular velocities. centers: (l, 3) of mass in the
+            world [m]. motions: (n, 6) velocity at the world's origin, and angular velocity, of what a coordinate moves,
+            by its rate. about: as of `within`.
+    """
 
     structure: Structure
     values: Values
+    y: Array
+    balls: dict[int, _Ball]
+    chain: _Chain
+    centers: Float[Array, "l 3"]
+    motions: Float[Array, "n 6"]
     about: Sequence[Array] = ()
 
+    @classmethod
+    def at(cls, structure: Structure, values: Values, q: Configuration) -> _Mechanics:
+        """The tree in a configuration; rates of balls are angular velocities along the parent's axes."""
+        q, fixed = jnp.asarray(q), jnp.zeros((3, 3))
+        balls = [_Ball(q[at], jnp.eye(3), fixed) for _, at, turns in structure.parts if turns]
+        return cls._with(structure, values, q, balls, starts(structure)[1])
+
+    @classmethod
+    def within(
+        cls, structure: Structure, values: Values, y: Array, rate: Array, about: Sequence[Array]
+    ) -> _Mechanics:
+        """The tree with coordinates y (n,), those of balls Cayley's from the quaternions `about`, and their rates."""
+        balls = [
+            _Ball.at(y[own], rate[own], e)
+            for (own, _, _), e in zip((part for part in structure.parts if part[2]), about, strict=True)
+        ]
+        return cls._with(structure, values, y, balls, starts(structure)[0])._replace(about=about)
+
+    @classmethod
+    def _with(
+        cls, structure: Structure, values: Values, y: Array, balls: Sequence[_Ball], firsts: list[int]
+    ) -> _Mechanics:
+        of_joints = dict(zip(np.flatnonzero(structure.is_ball).tolist(), balls, strict=True))
+        chain = _chain(structure, y, of_joints, firsts)
+        slides = (np.nonzero(structure.free)[1] < 3)[:, None]
+        moment = jnp.where(slides, chain.axes, cross(chain.points, chain.axes))
+        motions = jnp.concatenate([moment, jnp.where(slides, 0.0, chain.axes)], axis=1)
+        centers = chain.origin + turn(chain.rotation, jnp.asarray(values.center))
+        return cls(structure, values, y, of_joints, chain, centers, motions)
+
+    def of(self, name: str) -> Array:
+        """(n, ...) values of a kind of joint numbers, by coordinate."""
+        return jnp.asarray(getattr(self.values, name))[_joints(self.structure)]
+
+    @property
+    def weights(self) -> Float[Array, "l 6"]:
+        """At the centres of mass [N], without moments."""
+        force = weights(self.values)
+        return jnp.concatenate([force, jnp.zeros_like(force)], axis=1)
+
+    def velocities(self, rate: Array) -> Float[Array, "l 6"]:
+        """Of the centres of mass, with the angular velocities."""
+        moved, _ = beyond(self.structure)
+        speed, spin = jnp.split(_sums(moved.T, self.motions * rate[:, None]), 2, axis=1)
+        return jnp.concatenate([speed + cross(spin, self.centers), spin], axis=1)
+
+    def carried(self, of_bodies: Float[Array, "l 6"]) -> Float[Array, "n 6"]:
+        """Forces, or momenta, at the centres of the bodies, summed about the world's origin over those that each
+        coordinate moves.
+        """
+        moved, _ = beyond(self.structure)
+        force, moment = jnp.split(of_bodies, 2, axis=1)
+        return _sums(moved, jnp.concatenate([force, moment + cross(self.centers, force)], axis=1))
+
+    def momenta(self, rate: Array) -> Float[Array, "n"]:
+        """M y' of the bodies, with shafts."""
+        return self.along(self.carried_momenta(rate)) + self.of("shaft") * rate
+
+    def carried_momenta(self, rate: Array) -> Float[Array, "n 6"]:
+        """Momenta of the bodies that each coordinate moves, about the world's origin."""
+        return self.carried(momentum(self.values, self.chain.rotation, self.velocities(rate)))
+
+    def along(self, carried: Float[Array, "n 6"]) -> Float[Array, "n"]:
+        """Components of forces, or momenta, along the coordinates."""
+        return jnp.sum(self.motions * carried, axis=1)
+
     def momenta_and_forces(
-        self, y: Array, rate: Array, acceleration: Array, u: Numbers
-    ) -> tuple[Array, Array]:
+        self, rate: Array, acceleration: Array, u: Numbers
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
         structure, values = self.structure, self.values
-        F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate, weights(values))
-        joint, of, speed = self.joints, self.of, self.at_balls(y, rate)
+        joint, of = _joints(structure), self.of
+        h = self.carried_momenta(rate)
+        F = jnp.sum(self.changes(rate) * h, axis=1) + self.along(self.carried(self.weights))
+        speed = self.at_balls(rate)
         bound, smooth = friction_parts(structure.laws, of("friction"), speed, jnp)
         effort = drive(structure, values, u)[joint, 0] - of("drag") * speed - smooth
         if structure.dry.any():
             if structure.load.any():
-                load = self.loads(y, rate, acceleration)[joint]
+                load = self.loads(rate, acceleration)
                 bound = jnp.where(structure.load[joint], bound * load, bound)
             dry = jnp.clip(-of("stick") * speed, -bound, bound)
             effort = effort + jnp.where(structure.dry[joint], dry, 0.0)
-        # C^T of torques
-        return P + of("shaft") * rate, F + self.at_balls(-y, effort)
+        return self.along(h) + of("shaft") * rate, F + self.at_balls(effort, transposed=True)
 
-    def at_balls(self, y: Array, v: Array) -> Array:
-        """(n,) v, with C(y) v for balls."""
+    def changes(self, rate: Array) -> Float[Array, "n 6"]:
+        """Change of `motions` in a time by the rates: by dL/dy = changes . momenta, as axes move with the bodies that
+        carry them.
+        """
+        _, carried = beyond(self.structure)
+        speed, spin = jnp.split(_sums(carried, self.motions * rate[:, None]), 2, axis=1)
+        along, about = jnp.split(self.motions, 2, axis=1)
+        moved = jnp.concatenate([cross(spin, along) + cross(speed, about), cross(spin, about)], axis=1)
+        if not self.about:
+            return moved
+        turned = self.chain.changed
+        return moved + jnp.concatenate([cross(self.chain.points, turned), turned], axis=1)
+
+    def at_balls(self, v: Array, transposed: bool = False) -> Array:
+        """(n,) v, with angular velocities C v of rates v of balls; or with C^T v of torques v."""
         if not self.about:
             return v
-        parts = self.structure.parts
-        return jnp.concatenate(
-            [angular_velocity(y[own], v[own]) if turns else v[own] for own, _, turns in parts]
-        )
+        balls, found = iter(self.balls.values()), []
+        for own, _, turns in self.structure.parts:
+            C_t = next(balls).by_rate if turns else None
+            found.append(v[own] if C_t is None else (turn if transposed else turn_back)(C_t, v[own]))
+        return jnp.concatenate(found)
 
-    @property
-    def joints(self) -> np.ndarray:
-        """(n,) the joint of each coordinate."""
-        return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
-
-    def of(self, name: str) -> Array:
-        """(n, ...) values of a kind of joint numbers, by coordinate."""
-        return jnp.asarray(getattr(self.values, name))[self.joints]
-
-    def lagrangian(self, y: Array, rate: Array, weight: Array) -> Array:
-        """Kinetic less potential energy, without shafts, of bodies with these weights (l, 3) [J]."""
-        bodies = along_tree(self.structure, self.values, y, rate, self.about)
-        kinetic = 0.5 * jnp.sum(momentum(self.values, bodies.axes, bodies.velocity) * bodies.velocity)
-        return kinetic + jnp.sum(weight * bodies.position)
-
-    def loads(self, y: Array, rate: Array, acceleration: Array) -> Array:
-        """(j,) sizes of the constraints' forces, with the weights of friction [N m] or [N]."""
-        structure, values = self.structure, self.values
+    def loads(self, rate: Array, acceleration: Array) -> Float[Array, "n"]:
+        """Sizes of the constraints' forces in the joint of each coordinate, as friction weights them [N m] or [N]."""
+        structure, values, joint = self.structure, self.values, _joints(self.structure)
 
         def momenta(y: Array, rate: Array) -> Array:
-            bodies = along_tree(structure, values, y, rate, self.about)
-            return momentum(values, bodies.axes, bodies.velocity)
+            there = _Mechanics.within(structure, values, y, rate, self.about)
+            return momentum(values, there.chain.rotation, there.velocities(rate))
 
-        gained: Array = jax.jvp(momenta, (y, rate), (rate, acceleration))[1]
+        gained: Array = jax.jvp(momenta, (self.y, rate), (rate, acceleration))[1]
         # constraint forces are the change of momentum less the weight
-        gained = gained.at[:, :3].add(-weights(values))
-        held, free, _ = Instant(structure, values, self.state(y, rate)).jacobians
-        every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
-        # for a tree, held and free rows together are square and regular: the balance determines all joint forces
-        forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
-        return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)
-
-    def state(self, y: Array, rate: Array) -> State:
-        """State of the bodies."""
-        parts, balls = self.structure.parts, iter(self.about)
-        q = [multiply(cayley(y[own]), next(balls)) if turns else y[own] for own, _, turns in parts]
-        return placed(self.structure, self.values, jnp.concatenate(q), self.at_balls(y, rate))[1]
+        force, moment = jnp.split(self.carried(gained - self.weights), 2, axis=1)
+        rotation = jnp.concatenate([self.chain.rotation, jnp.eye(3)[None]])
+        origin = jnp.concatenate([self.chain.origin, jnp.zeros((1, 3))])
+        parent, child = structure.parent[joint], structure.child[joint]
+        R_a, R_b = gather(rotation, parent), gather(rotation, child)
+        moment = moment - cross(gather(origin, child) + turn(R_b, structure.child_point[joint]), force)
+        # axes as in `impulses.rates`: of the parent for translations, of the child for rotations
+        held = [
+            turn_back(product(R_a, structure.parent_frame[joint]), force),
+            turn_back(product(R_b, structure.child_frame[joint]), moment),
+        ]
+        return jnp.sum(structure.weight[joint] * jnp.abs(jnp.concatenate(held, axis=1)), axis=1)

@@ -40,7 +40,9 @@ class Values(NamedTuple):
         drag, offset: (j,) of the free directions.
         friction: (j, P) parameters of all `mechanism_laws`: of efforts, or coefficients where dry friction depends on
             the load. stick: (j,) drag of a joint that sticks.
-        gain, shaft: (j,) motors. contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
+        gain, shaft: (j,) motors. stop: (j, 2) positions of lower and upper stops, 0 where there is none [rad] or [m].
+        stop_restitution: (j,) of both [-].
+        contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
         frame_point: (f, 3) [m]. zero, sine, cosine: (s,) of sensors, in units of their readings.
     """
 
@@ -57,6 +59,8 @@ class Values(NamedTuple):
     stick: Float[Numbers, "j"]
     gain: Float[Numbers, "j"]
     shaft: Float[Numbers, "j"]
+    stop: Float[Numbers, "j 2"]
+    stop_restitution: Float[Numbers, "j"]
     contact_compliance: Float[Numbers, "c"]
     contact_relaxation: Float[Numbers, "c"]
     contact_friction: Float[Numbers, "c"]
@@ -77,9 +81,8 @@ class Values(NamedTuple):
         sizes |= {"mass": bodies, "center": (bodies, 3), "inertia": (bodies, 6), "gravity": 3, "tilt": 3}
         sizes |= {"frame_point": (frames, 3)}
         numbers = sum(len(law.parameters) for law in mechanism_laws().values())
-        sizes |= {"compliance": (joints, 2), "friction": (joints, numbers)} | dict.fromkeys(
-            ("zero", "sine", "cosine"), sensors
-        )
+        sizes |= {"compliance": (joints, 2), "stop": (joints, 2), "friction": (joints, numbers)}
+        sizes |= dict.fromkeys(("zero", "sine", "cosine"), sensors)
         sizes |= {name: contacts for name in sizes if name.startswith("contact_")}
         ones = ("compliance", "stick")
         return cls(**{name: np.full(sizes[name], 1.0 if name.endswith(ones) else 0.0) for name in sizes})
@@ -179,6 +182,20 @@ def friction_parts(laws: LawPlaces, numbers: Any, speed: Any, library: Any = np)
     return level, smooth
 
 
+class End(NamedTuple):
+    """An end stop of a joint.
+
+    Args:
+        joint: its index. side: 0 of a lower, 1 of an upper stop. sign: -1 or 1, the direction of the coordinate towards
+            the stop. coordinate: place of the joint's coordinate in y.
+    """
+
+    joint: int
+    side: int
+    sign: float
+    coordinate: int
+
+
 @dataclass(frozen=True, eq=False)
 class Structure:
     """The constants of a mechanism of l bodies, j joints, c contacts.
@@ -191,6 +208,7 @@ class Structure:
         driven: (j,) place in u of its motor's signal; -1 for none.
         dry, load: (j,) whether it has dry friction, and whether of the law that depends on its load.
         laws: laws of friction of any joint, and the place of the first parameter of each.
+        stops: (j, 2) whether it has a lower and an upper stop.
         weight: (j, 6) lengths with which held impulses enter that law [m] or [1/m] or 1. contact_body: (c,).
         contact_point: (c, 3) in the body's frame [m].
         contact_frame: (c, 3, 3) columns: two directions along the plane, its normal. contact_height: (c,) [m].
@@ -213,6 +231,7 @@ class Structure:
     dry: Bool[np.ndarray, "j"]
     load: Bool[np.ndarray, "j"]
     laws: LawPlaces
+    stops: Bool[np.ndarray, "j 2"]
     weight: Float[np.ndarray, "j 6"]
     contact_body: Int[np.ndarray, "c"]
     contact_point: Float[np.ndarray, "c 3"]
@@ -251,6 +270,19 @@ class Structure:
                 n, m = n + size, m + width
         return tuple(found)
 
+    @cached_property
+    def places(self) -> np.ndarray:
+        """(n,) place of each coordinate in a configuration; of balls that of a component of the quaternion."""
+        return np.concatenate(
+            [np.zeros(0, dtype=int)]
+            + [at.start + np.arange(own.stop - own.start) for own, at, _ in self.parts]
+        )
+
+    @cached_property
+    def end_rows(self) -> np.ndarray:
+        """(e,) row 6 joint + direction of the free direction of each of `ends`."""
+        return np.array([6 * end.joint + self.free[end.joint].argmax() for end in self.ends], dtype=int)
+
     # rows 6 joint + direction of the constraints that are unknowns of a step, see `impulses`
 
     @cached_property
@@ -272,6 +304,13 @@ class Structure:
     def moving(self) -> np.ndarray:
         """(n,) all free rows."""
         return np.flatnonzero(self.free)
+
+    @cached_property
+    def ends(self) -> tuple[End, ...]:
+        """All end stops."""
+        first = np.cumsum([0, *self.free.sum(axis=1)])
+        ends = np.argwhere(self.stops).tolist()
+        return tuple(End(joint, side, 2.0 * side - 1.0, int(first[joint])) for joint, side in ends)
 
     @cached_property
     def controls(self) -> int:

@@ -2,6 +2,7 @@
 
 articulated               robots read by Pinocchio: bodies, joints, drives, friction
 tree, torque_regressor    the same as plain arrays, and the regressor over a whole recording
+motors                    motors that a description names
 drive                     gears, couplings, rotors
 open_parameters           which parameters of a robot are theta: bodies in a chart, joints, gains; bodies of estimates
 actuation, joint_terms    from commands to forces; rotors, friction, efforts and drag, with their slopes

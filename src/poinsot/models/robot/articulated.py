@@ -31,7 +31,7 @@ from ..friction.listed import COUPLING
 from ..gravity import STANDARD_GRAVITY
 from . import tree as kinds
 from .drive import Drive, DriveTrain
-from .loops import JointCoupling, Loop, add_frames, with_followers
+from .loops import JointCoupling, Loop, add_frames, frames_of, with_followers
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
 
@@ -254,6 +254,19 @@ class Articulated(Brief):
             if coupling.leader
         )
         return (*coupled, *self.unrepresented)
+
+    @property
+    def loop_ends(self) -> tuple[tuple[tuple[str, Vector], ...], ...]:
+        """Of each loop its two ends: body, "" for the world, and (3,) point in the world with joints at 0 [m]."""
+        data = self.model.createData()
+        pin.framesForwardKinematics(self.model, data, self.neutral)
+
+        def end(frame: str) -> tuple[str, Vector]:
+            number = self.model.getFrameId(frame)
+            moved = self.moved_bodies[self.model.frames[number].parentJoint]
+            return "" if moved < 0 else self.bodies[moved], np.array(data.oMf[number].translation)
+
+        return tuple(tuple(map(end, frames)) for frames in frames_of(self.loops))
 
     @property
     def dependent_joints(self) -> tuple[str, ...]:
@@ -496,6 +509,10 @@ class Articulated(Brief):
                 f"{method} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
                 "essential-parameters, semidefinite and optimal-estimation do"
             )
+        self.refuse_couplings(method)
+
+    def refuse_couplings(self, method: str) -> None:
+        """Check that no joint follows others, for computations that do not support it; errors as of `refuse_loops`."""
         if self.couplings:
             raise InvalidModel(
                 f"{method} supports no joints that follow others, and {listing(self.followers)} of robot {self.name!r} "

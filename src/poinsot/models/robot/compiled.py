@@ -79,7 +79,7 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
     """
     compiled = compile_text(text, path)
     _disable(compiled)
-    names = _names(compiled)
+    names = object_names(compiled)
     free = bool(compiled.njnt and compiled.jnt_type[0] == FREE)
     rooted = floating_base and not free
     model = _Tree(compiled, names, rooted).model
@@ -207,7 +207,7 @@ def _moves(body: Any) -> bool:
     return False
 
 
-def _names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
+def object_names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
     """Kind of object -> unique name of each; a body without one has its number, a joint without one its body's name."""
 
     def unique(kind: mujoco.mjtObj, count: int, default: Any) -> list[str]:
@@ -425,7 +425,7 @@ def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
         UnreadableFile: see `compile_text`.
     """
     m, geometry = compile_text(None, path), pin.GeometryModel()
-    bodies = _names(m)[mujoco.mjtObj.mjOBJ_BODY]
+    bodies = object_names(m)[mujoco.mjtObj.mjOBJ_BODY]
     for g in range(m.ngeom):
         body = bodies[m.geom_bodyid[g]]
         solid = _solid(m, g) if m.geom_contype[g] or m.geom_conaffinity[g] else None

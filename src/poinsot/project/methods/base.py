@@ -48,7 +48,9 @@ class LogContents:
     """Channels of a robot in a log, from which a method begins a project. `robot`: joints without position are locked.
     `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
     readings, from differences of samples [SI]. `gains_energy`: whether something unrecorded drives the robot. `free`:
-    joints that move as if no motor acted on them. `units`: quantity -> its unit.
+    joints that move as if no motor acted on them. `units`: quantity -> its unit. `unread`: joints that move without a
+    channel of their position. `motors`: of the description, see `described_motors`. `channel_noise`: channel ->
+    standard deviation of its readings [SI].
     """
 
     robot: Articulated
@@ -57,6 +59,9 @@ class LogContents:
     gains_energy: bool = False
     free: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    motors: Mapping[str, float | None] = field(default_factory=dict)
+    channel_noise: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def contacts(self) -> dict[str, Any]:
@@ -161,6 +166,10 @@ class ProjectMethod(SettingsTable):
     def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
         """Pairs of joints whose columns of some quantities fit the robot better when exchanged, best first."""
         yield from ()
+
+    def determined(self, job: Job) -> tuple[str, ...]:
+        """Those of the parameters that a project under construction proposes which its recordings determine."""
+        raise NotImplementedError
 
     def check(self, settings: Settings) -> None:
         """Reject invalid combinations with other tables. Raises `PydanticCustomError` by `refuse`, with the `key` to

@@ -32,8 +32,10 @@ EFFECTS_OF_A_JOINT = 25
 
 
 def begin_with_efforts(log: LogContents) -> Beginning | None:
-    """A log with a torque, current or voltage of a joint, of a robot whose base is fixed."""
-    if not log.effort or log.of_base:
+    """A log with a torque, current or voltage of a joint, of a robot whose base is fixed, and all of whose joints
+    that move have a position.
+    """
+    if not log.effort or log.of_base or log.unread:
         return None
     driven = log.owners[log.effort]
     without = [joint for joint in log.owners["position"] if joint not in driven]

@@ -47,6 +47,18 @@ class MotorSettings(SettingsTable):
     shaft_inertia: NotNegative = 0.0
 
 
+class StopsSettings(SettingsTable):
+    """`poinsot.models.maximal.Stops`: positions [rad] or [m] that a joint does not pass.
+
+    `lower`, `upper`: either may be left out. `restitution`: speed after an impact by the speed before it; it is
+    estimated if it is left out.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    restitution: float | None = Field(None, ge=0, le=1)
+
+
 class MechanismBodySettings(SettingsTable):
     """`poinsot.models.maximal.RigidBody`.
 
@@ -89,6 +101,7 @@ class MechanismJointSettings(SettingsTable):
     offset: float = 0.0
     friction: DryFrictionSettings | None = None
     motor: MotorSettings | None = None
+    stops: StopsSettings | None = None
     compliance: Positive = 1e-8
     rotation_compliance: Positive = 1e-8
     relaxation: NotNegative = 0.02
@@ -96,9 +109,18 @@ class MechanismJointSettings(SettingsTable):
     @model_validator(mode="after")
     def _only_what_it_has(self) -> MechanismJointSettings:
         lacking = {
-            "fixed": ("axis", "drag", "offset", "friction", "motor"),
-            "free": ("axis", "drag", "offset", "friction", "motor", "compliance", "rotation_compliance"),
-            "ball": ("axis", "motor"),
+            "fixed": ("axis", "drag", "offset", "friction", "motor", "stops"),
+            "free": (
+                "axis",
+                "drag",
+                "offset",
+                "friction",
+                "motor",
+                "compliance",
+                "rotation_compliance",
+                "stops",
+            ),
+            "ball": ("axis", "motor", "stops"),
         }.get(self.kind, ())
         for key in lacking:
             if key in self.model_fields_set:
@@ -118,12 +140,16 @@ class MechanismFrameSettings(SettingsTable):
 
 
 class JointDetails(SettingsTable):
-    """Properties of a joint that a description lacks: dry friction, and motor; `false`: none, or it has no command."""
+    """Properties of a joint that a description lacks: dry friction, motor, end stops.
+
+    `motor = false`: none, or it has no command.
+    """
 
     drag: NotNegative | None = None
     offset: float | None = None
     friction: DryFrictionSettings | None = None
     motor: MotorSettings | Literal[False] | None = None
+    stops: StopsSettings | None = None
 
 
 class MechanismSettings(SettingsTable):
