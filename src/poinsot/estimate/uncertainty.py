@@ -169,6 +169,20 @@ def without_systematic(table: Uncertainty) -> Matrix:
     return combined(replace(table, systematic=None))
 
 
+def of_next_recording(table: Uncertainty) -> Matrix:
+    """(b, b) covariance of the parameters with which a next recording of the same rig is predicted.
+
+    What is by chance, with what differs between recordings. Errors of the rig are left out: they shift parameters and
+    that recording as they did these, which the values make up for.
+    """
+    C = without_systematic(table)
+    more = None if table.systematic is None else table.systematic.between_blocks
+    least = np.diag(C) + (0.0 if more is None else np.nan_to_num(more))
+    if table.recordings is not None:
+        least = np.where(np.isfinite(table.recordings), np.maximum(np.diag(C), table.recordings**2), least)
+    return raised(C, least)
+
+
 def by_chance(table: Uncertainty) -> Matrix | None:
     """(b, b) covariance from the noise of the readings; None: not computed."""
     row = table.readings if table.std_kind == "white" else table.correlation

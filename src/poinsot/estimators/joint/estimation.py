@@ -35,6 +35,7 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.motions import path_of
+from ...estimate.uncertainty import of_next_recording
 from ...exceptions import InvalidModel
 from ...inertia.parameters import body, completed_inertia, from_physical, inertia_matrix
 from ...io.writing import write_text
@@ -74,7 +75,7 @@ class IdentifiedMechanism(Extra):
 
     Args:
         weight: kappa of the residuals of steps. step_s: time step of the records [s].
-        mechanism: with the estimated values.
+        mechanism: with the estimated values. parameters: all p.
     """
 
     key = "mechanism"
@@ -82,9 +83,11 @@ class IdentifiedMechanism(Extra):
     weight: float
     step_s: float
     mechanism: Mechanism = field(repr=False)
+    parameters: EstimatedParameters = field(repr=False)
 
-    def as_json(self) -> dict[str, float]:
-        return {"weight": self.weight, "step_s": self.step_s}
+    def as_json(self) -> dict[str, Any]:
+        covariance = of_next_recording(self.parameters.uncertainty)
+        return {"weight": self.weight, "step_s": self.step_s, "covariance": covariance.tolist()}
 
     def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
         """A file of MuJoCo."""
@@ -166,6 +169,7 @@ class Summary:
                     self.method.weight,
                     float(np.median(self.problem.records[0].steps)),
                     self.identified,
+                    self.parameters,
                 ),
                 Convergence(
                     names,

@@ -244,12 +244,12 @@ class JointSmoothingMethod(MotionMethod):
         known_std = [row["std"] is not None and row["name"] in mechanism.entries for row in rows]
         place = np.flatnonzero(known_std)
         model = mechanism.model([rows[k]["name"] for k in place])
-        covariance = np.array([[rows[i]["covariance"][j] for j in place] for i in place], dtype=float)
+        covariance = np.array(job.result["mechanism"]["covariance"], dtype=float)[np.ix_(place, place)]
         record = Record.from_recording(mechanism, recording, job.motion.name, self.step_s)
         noise = noise_of(mechanism, self.noise, others=True)
         weight = job.result["mechanism"]["weight"] if self.weight == "auto" else self.weight
         smoothing = self.build_as(JointSmoothing, weight=weight, noise=noise)
-        motion = forecast(smoothing, model, record, model.theta, covariance.reshape(len(place), len(place)))
+        motion = forecast(smoothing, model, record, model.theta, covariance)
 
         columns, named = {CLOCK: record.times}, {CLOCK: "s"}
         table, ahead = [], slice(motion.until, None)
