@@ -293,7 +293,7 @@ class _Solver:
 
     def _start(self, x: Array, theta: Array, given: _Given, common: _Common) -> RecordLinearization:
         """Weighted residuals of the first state alone: of a sample without any others."""
-        start = self.linearizer.of_start(x[0, 0], theta, common.h[0, 0])
+        start = self.form.of_start(x[0, 0], theta, common.h[0, 0])
         d, p = self.form.degrees, len(theta)
         e, by_x, by_theta = (jnp.zeros(shape) for shape in ((1, 1), (1, 1, d), (1, 1, p)))
         return (

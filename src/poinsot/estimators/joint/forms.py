@@ -27,7 +27,7 @@ from ...exceptions import InvalidMethod, InvalidModel
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
-from ...models.maximal.reduced import configurations, moved, rotation_vectors
+from ...models.maximal.reduced import Balance, configurations, gaps, loops, moved, rotation_vectors
 from .step_functions import StepFunctions
 
 LANES, STRIDE = 8, 32
@@ -178,6 +178,25 @@ class Form(ABC):
         """Constraint violation of the first state (3.16, 3.17), as impulses; empty without multipliers."""
         return jnp.zeros(0)
 
+    def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
+        """Errors of the first state and their derivatives, in JAX; maybe none."""
+
+        def errors(d: Array, theta: Array) -> Array:
+            return self.start_errors(self.plus(x, d), theta, h)
+
+        zero = jnp.zeros(self.degrees)
+        by_x, by_theta = jax.jacrev(errors, argnums=(0, 1))(zero, theta)
+        return errors(zero, theta), by_x, by_theta
+
+    @cached_property
+    def _start(self) -> Callable[..., Any]:
+        return jax.jit(self.of_start)
+
+    @double_precision
+    def start_linearized(self, x: Row, theta: Vector, h: float) -> tuple[np.ndarray, ...] | None:
+        """The same, compiled; None of a form whose states violate nothing."""
+        return tuple(map(np.asarray, self._start(x, theta, h)))
+
 
 class CompiledForm(Form):
     """A form whose steps have loops: functions of all samples are compiled."""
@@ -249,12 +268,14 @@ class ReducedForm(Form):
         if len(structure.contact_body):
             raise InvalidMethod("the reduced form does not support contacts; write form = 'implicit'")
         try:
-            model.needs_a_tree("the reduced form")
+            model.needs_joined_bodies("the reduced form")
         except InvalidModel as error:
             raise InvalidMethod(f"{error}; write form = 'implicit'") from None
         self.structure, self.n = structure, int(structure.free.sum())
         self.m = self.n + int(structure.is_ball.sum())  # numbers of a configuration
         self.size, self.degrees, self.rows = self.m + self.n, 2 * self.n, 2 * self.n
+        joints = np.repeat(np.arange(len(structure.free)), structure.free.sum(axis=1))
+        self.closing = np.isin(joints, loops(structure)).astype(float)
         # in a state, of each coordinate and each rate
         self.places = np.concatenate([structure.places, self.m + np.arange(self.n)])
 
@@ -274,15 +295,38 @@ class ReducedForm(Form):
         m = self.m
         return jnp.ravel(self.model.reduced_errors((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h))
 
+    def balance(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Balance:
+        """The balance of a step, with the forces of loops."""
+        m = self.m
+        return self.model.balance((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h)
+
     def drift(self, x: Row, h: Scalar) -> Tangent:
         """Change of a state in h [s] by its rates."""
         return jnp.concatenate([h * jnp.asarray(x)[self.m :], jnp.zeros(self.n)])
 
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
-        return self.model.joint_inertia(jnp.asarray(x)[: self.m], theta)
+        M = self.model.joint_inertia(jnp.asarray(x)[: self.m], theta)
+        # coordinates of joints that close loops carry nothing
+        return M + jnp.diag(self.closing) if self.closing.any() else M
 
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
         return self.model.observe_coordinates(x[: self.m], x[self.m :], theta)
+
+    def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
+        """Gaps of loops in the first state, and their rates, as impulses."""
+        if not self.closing.size or not loops(self.structure):
+            return jnp.zeros(0)
+        x, values = jnp.asarray(x), self.model.values(theta)
+
+        def gap(d: Array) -> Array:
+            return gaps(self.structure, values, moved(self.structure, x[: self.m], d))
+
+        g, rate = jax.jvp(gap, (jnp.zeros(self.n),), (x[self.m :],))
+        return jnp.mean(jnp.asarray(values.mass)) * jnp.concatenate([g / h, rate])
+
+    def start_linearized(self, x: Row, theta: Vector, h: float) -> tuple[np.ndarray, ...] | None:
+        # joint coordinates of a tree violate no constraint
+        return self.functions.start(x, theta, h) if loops(self.structure) else None
 
     @cached_property
     def functions(self) -> StepFunctions:

@@ -28,10 +28,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Bool, Int
 from scipy import linalg
 
 from ...arrays import Float, Vector
@@ -90,7 +88,6 @@ class Linearizer:
     def __init__(self, form: Form):
         self.form = form
         self.sensors = len(form.model.mechanism.sensors)
-        self._start: Callable[..., Any] = jax.jit(self.of_start)
 
     @double_precision
     def all_of(
@@ -126,21 +123,9 @@ class Linearizer:
             there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0
-            # joint coordinates violate no constraint
-            violated = None if self.form.has_coordinates else self._start(states[0], theta, record.steps[0])
-            start = None if violated is None else tuple(map(np.asarray, violated))
+            start = self.form.start_linearized(states[0], theta, record.steps[0])
             linearized.append(RecordLinearization(*parts, start, there))  # type: ignore[call-arg]
         return linearized
-
-    def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
-        """Errors of the first state and their derivatives, in JAX; maybe none."""
-
-        def errors(d: Array, theta: Array) -> Array:
-            return self.form.start_errors(self.form.plus(x, d), theta, h)
-
-        zero = jnp.zeros(self.form.degrees)
-        by_x, by_theta = jax.jacrev(errors, argnums=(0, 1))(zero, theta)
-        return errors(zero, theta), by_x, by_theta
 
 
 LEAST_DAMPING = 1e-30

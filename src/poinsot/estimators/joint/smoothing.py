@@ -22,7 +22,9 @@ from ...arrays import Float, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
+from ...models.maximal.reduced import loops
 from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
+from .closing import closed
 from .forms import FORMS, ReducedForm
 from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
 from .problem import (
@@ -39,7 +41,7 @@ from .problem import (
 from .sensitivity import sensitivity, state_variances
 from .stops import UNSURE, declared_stops, position_noise, touching
 from .tracking import tracker
-from .unread import unread_coordinates, with_unread_motion
+from .unread import read_coordinates, unread_coordinates, with_unread_motion
 
 UNDETERMINED = 1e6
 """Standard deviation above which a state is not determined, such as a rate between two steps in contact."""
@@ -179,7 +181,12 @@ class RecordEquations:
         model, theta = self.problem.model, self.parameters.theta
         if model.mechanism.frame_rows:
             return tracker(model).smoothed(record, theta, self.noise)
-        return first_guess(model, record, theta)
+        y, rate = first_guess(model, record, theta)
+        if not loops(model.structure):
+            return y, rate
+        read = read_coordinates(model, record)
+        y_closed, rate_closed = closed(model, theta, y, read, record.steps)
+        return np.where(read, y, y_closed), np.where(read, rate, rate_closed)
 
     def _with_unread(self, guess: JointIterate) -> JointIterate:
         """The initial guess, in which coordinates without a sensor move as `unread` says."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import Float, Vector
 from ...models.maximal.expressions import column, matrix_of, symbols, traced
+from ...models.maximal.reduced import SMALL, Balance
 from .stops import at_stops
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 NEWTON_STEPS = 6
 """Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
+
+
+def without_forces(balance: Balance) -> Any:
+    """`Balance.without_forces` of expressions."""
+    e, G, gaps = column(balance.errors), matrix_of(balance.by_forces), column(balance.gaps)
+    if not G.shape[1]:
+        return e
+    square = ca.mtimes(G.T, G)
+    square += SMALL * ca.trace(square) / square.shape[0] * ca.SX.eye(square.shape[0])
+    D, LT, p = ca.ldl(square)
+    return e - ca.mtimes(G, ca.ldl_solve(ca.mtimes(G.T, e) - gaps, D, LT, p))
 
 
 class StepFunctions:
@@ -32,8 +44,8 @@ class StepFunctions:
 
     def __init__(self, form: ReducedForm):
         self.form = form
-        self._linearized, self._after, self._read, self._inertia = (
-            cache(function) for function in (self._linearization, self._step, self._readings, self._inertias)
+        self._linearized, self._after, self._start, self._read, self._inertia = map(
+            cache, (self._linearization, self._step, self._first, self._readings, self._inertias)
         )
 
     def linearized(
@@ -59,6 +71,11 @@ class StepFunctions:
         parts = [part.reshape(W * T, -1).T for part in (u, h, np.repeat(theta[:, None], T, axis=1), errors)]
         states = self._after().mapaccum(T).map(W)(x.T, *parts)
         return np.concatenate([x[:, None], np.asarray(states.full()).T.reshape(W, T, -1)], axis=1)
+
+    def start(self, x: np.ndarray, theta: Vector, h: float) -> tuple[np.ndarray, ...]:
+        """See `Form.start_linearized`."""
+        e, *slopes = (np.asarray(part.full()) for part in self._start()(x, h, theta))
+        return e[:, 0], *slopes
 
     def read(self, x: np.ndarray, theta: Vector) -> Float[np.ndarray, "N s"]:
         """h(x) of all states."""
@@ -100,12 +117,12 @@ class StepFunctions:
             d: Any, d_next: Any, x: Any, y: Any, u: Any, z: Any, h: Any, theta: Any
         ) -> tuple[Any, Any, Any]:
             start, end = form.plus(x, d), form.plus(y, d_next)
-            step = form.step_errors(start, end, u, theta, h[0])
+            step = form.balance(start, end, u, theta, h[0])
             # the difference first, then without full turns: in [-pi, pi] for any turn of the state
             return step, form.model.reading_errors(form.readings(start, theta), z), start
 
         step, away, start = traced(errors, d, d_next, x, y, u, z, h, theta)
-        step = column(step)
+        step = without_forces(step)
         if by_inertia:
             M, M_ref = (matrix_of(traced(form.inertia, start, numbers)) for numbers in (theta, reference))
             n = M.shape[0]
@@ -125,10 +142,10 @@ class StepFunctions:
 
         def errors(d: Any, x: Any, y: Any, u: Any, h: Any, theta: Any) -> tuple[Any, Any]:
             end = form.plus(y, d)
-            return form.step_errors(x, end, u, theta, h[0]), end
+            return form.balance(x, end, u, theta, h[0]), end
 
         e, end = traced(errors, d, x, y, u, h, theta)
-        e, ends = column(e) - column(w), form.model.structure.ends
+        e, ends = without_forces(e) - column(w), form.model.structure.ends
         inputs = [column(part) for part in (d, x, y, u, h, theta, w)]
         if ends:  # numbers that end stops determine
             e = ca.if_else(column(held), column(end[form.places]) - column(target), e)
@@ -159,6 +176,18 @@ class StepFunctions:
             held_there, at = stops(inputs[1], found, inputs[4], inputs[5])
             found = solved(ca.if_else(held_there, at, found), held_there, at)
         return ca.Function("step", [inputs[1], *inputs[3:7]], [found])
+
+    def _first(self) -> Any:
+        form, (x, _, _, _, h, theta) = self.form, self._symbols
+        d = symbols("d", form.degrees)
+        errors = traced(
+            lambda d, x, h, theta: form.start_errors(form.plus(x, d), theta, h[0]), d, x, h, theta
+        )
+        e, inputs = column(errors), [column(part) for part in (d, x, h, theta)]
+        slopes = [ca.densify(ca.jacobian(e, inputs[k])) for k in (0, 3)]
+        whole = ca.Function("e", inputs, [ca.densify(e), *slopes])
+        at_zero = whole(ca.SX(ca.DM.zeros(form.degrees)), *inputs[1:])
+        return ca.Function("start", inputs[1:], at_zero)
 
     def _readings(self) -> Any:
         x, *_, theta = self._symbols

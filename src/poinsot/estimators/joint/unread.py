@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arrays import Bool, Float, Vector
 from ...models.maximal import Encoder, FrameReading, Model
-from ...models.maximal.reduced import beyond
+from ...models.maximal.reduced import beyond, in_loops
 from .forms import ReducedForm
 from .problem import Record
 
@@ -33,8 +33,8 @@ GROWTH = 4
 """Parts of a period by which the fitted part grows; a period of it is fitted again."""
 
 
-def unread_coordinates(model: Model, record: Record) -> Bool[np.ndarray, "n"]:
-    """Which coordinates have no reading of their position in a record, and move no frame whose place is read."""
+def read_coordinates(model: Model, record: Record) -> Bool[np.ndarray, "n"]:
+    """Which coordinates have readings of their positions in a record, or move a frame whose place is read."""
     sensors = zip(model.mechanism.sensors, record.z.T, strict=True)
     positions = [sensor for sensor, z in sensors if not sensor.is_rate and np.isfinite(z).any()]
     read = {sensor.joint for sensor in positions if isinstance(sensor, Encoder)}
@@ -44,7 +44,14 @@ def unread_coordinates(model: Model, record: Record) -> Bool[np.ndarray, "n"]:
     seen = [frames[sensor.frame] for sensor in positions if isinstance(sensor, FrameReading)]
     at_frames = beyond(model.structure)[0][:, seen].any(axis=1)
     of_encoders = np.array([name in read for name, _ in model.mechanism.coordinates], dtype=bool)
-    return ~(of_encoders | at_frames)
+    return of_encoders | at_frames
+
+
+def unread_coordinates(model: Model, record: Record) -> Bool[np.ndarray, "n"]:
+    """Which coordinates neither have readings nor follow from readings of others in the same loop."""
+    read = read_coordinates(model, record)
+    known = [loop for loop in in_loops(model.structure) if (loop & read).any()]
+    return ~np.logical_or.reduce([read, *known])
 
 
 def with_unread_motion(

@@ -51,13 +51,17 @@ from .precision import (
     Theta,
     double_precision,
 )
-from .values import Entry, Structure, Values, law_places
+from .values import Entry, Structure, Values, branches, law_places
 
 if TYPE_CHECKING:
     from ..robot.articulated import Articulated
 
 
 AnySensor = Encoder | RateSensor | FrameReading
+
+
+TORQUES = ("drag", "offset")
+"""Numbers of a ball by which torques act in it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +86,16 @@ class Model(Brief):
         for name in self.free:
             if self.free.count(name) > 1:
                 raise InvalidModel(f"parameter {name!r} is named twice; name each free parameter once")
+            joint, _, number = name.rpartition(".")
+            loose = [
+                each.name
+                for each, is_loose in zip(self.mechanism.joints, self.mechanism.loose, strict=True)
+                if is_loose
+            ]
+            if joint in loose and number in TORQUES:
+                raise InvalidModel(
+                    f"{name} is free, but {joint} closes a loop and turns without torque: give it a {number} above 0"
+                )
         _ = self._places
 
     @cached_property
@@ -146,12 +160,19 @@ class Model(Brief):
     ) -> Float[Array, "2 n"]:
         """Two moments of the external forces in a step, with infinitely stiff constraints [N m s] or [N s].
 
-        Of a ball, along the axes of its parent, in a step of less than half a turn.
+        Of a ball, along the axes of its parent, in a step of less than half a turn. Forces that close loops are
+        eliminated.
 
-        Raises InvalidModel if joints close loops, or bodies are not joined to the world.
+        Raises InvalidModel if bodies are not joined to the world.
         """
-        self.needs_a_tree("the balance in joint coordinates")
-        return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
+        return self.balance(before, after, u, theta, h).without_forces()
+
+    def balance(
+        self, before: JointMotion, after: JointMotion, u: Controls, theta: Theta, h: Scalar
+    ) -> reduced.Balance:
+        """These errors, with what forces that close loops are in them."""
+        self.needs_joined_bodies("the balance in joint coordinates")
+        return reduced.balance(self.structure, self.values(theta), before, after, u, h)
 
     def joint_inertia(self, y: Configuration, theta: Theta) -> Float[Array, "n n"]:
         """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""
@@ -286,15 +307,16 @@ class Model(Brief):
     def _observed(self) -> Any:
         return jax.jit(jax.vmap(self.motion, in_axes=(0, None)))
 
-    def needs_a_tree(self, what: str) -> None:
-        """Check that joint coordinates determine the state of all bodies.
+    def needs_joined_bodies(self, what: str) -> None:
+        """Check that joint coordinates determine the state and the forces of all bodies.
 
-        Raises InvalidModel if joints close loops, or leave a body loose; its message begins with `what`.
+        Raises InvalidModel if joints leave a body loose, or loops determine the load of a joint's friction; its message
+        begins with `what`.
         """
         structure, reached = self.structure, len(reduced.tree(self.structure))
         for lacking, words in (
             (reached < structure.bodies, "every body joined to the world, at least by a free joint"),
-            (reached < len(structure.parent), "joints without loops"),
+            (structure.load.any() and reached < len(structure.parent), "friction without loads, or no loops"),
         ):
             if lacking:
                 raise InvalidModel(f"{what} needs {words}; keep the errors by body for this mechanism")
@@ -424,7 +446,7 @@ class Mechanism(Brief):
     def coordinates(self) -> tuple[tuple[str, str], ...]:
         """(name, unit) of each joint coordinate, in the order of y."""
         names: list[tuple[str, str]] = []
-        for joint in self.joints:
+        for joint in (joint for k, joint in enumerate(self.joints) if not self.loose[k]):
             free = [k for k in range(6) if not joint.held[k]]
             for k in free:
                 # of a free joint both, displacements and a rotation vector
@@ -433,6 +455,25 @@ class Mechanism(Brief):
                     (joint.name if len(free) == 1 else f"{joint.name}.{axis}", "m" if k < 3 else "rad")
                 )
         return tuple(names)
+
+    @cached_property
+    def loose(self) -> np.ndarray:
+        """(j,) balls without friction that close loops: they have no coordinates, which nothing depends on."""
+        order = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: len(self.bodies)}
+        ends = ([order[getattr(joint, end)] for joint in self.joints] for end in ("parent", "child"))
+        in_tree = {k for _, _, k, _ in branches(len(self.bodies), *ends)}
+        return np.array(
+            [
+                k not in in_tree and isinstance(joint, Ball) and not self._has_torque(joint)
+                for k, joint in enumerate(self.joints)
+            ],
+            dtype=bool,
+        )
+
+    def _has_torque(self, joint: Ball) -> bool:
+        """Whether anything but its bodies turns a ball."""
+        numbers = (self.numbers.get(f"{joint.name}.{name}", getattr(joint, name)) for name in TORQUES)
+        return joint.friction is not None or any(numbers)
 
     @cached_property
     def structure(self) -> Structure:
@@ -473,6 +514,7 @@ class Mechanism(Brief):
             parent_frame=at_parent[:, :3, :3],
             child_frame=at_child[:, :3, :3],
             held=held,
+            loose=self.loose,
             driven=np.array(driven, dtype=np.int64),
             dry=np.array([law is not None for law in laws], dtype=bool),
             load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),

@@ -36,6 +36,20 @@ and of a white force e_1 and sqrt(3) e_2 are independent and as large. F takes c
 friction that depends on the load takes the constraints' forces from G^T lambda + F^T phi = p' - weight, p the momenta
 of the bodies, with accelerations of the cubic.
 
+**Loops.** A joint that closes a loop has coordinates as well, and a gap: of the position and the axes of its child
+from where its coordinates would put them. (A ball without friction has none, and a gap of its position alone.) With
+the gaps g(y) and J = dg/dy, forces J^T lambda close it. With lambda linear over a step, its errors contain G lambda,
+columns of G being
+
+    h/6 (J_0 + 2 J_m)^T, h/6 (J_1 + 2 J_m)^T   of e_1,      -h/6 J_0^T, h/6 J_1^T   of e_2
+
+What these forces cannot make up for is the balance; in their place the gap is 0 after the step, and its rate too,
+
+    e - G (G^T G)^-1 (G^T e - h/2 m (g_1 / h, J_1 y'_1))
+
+with a mass m, so that gaps are impulses. These are as many errors as there are coordinates; the inverse has a small
+number on its diagonal, as loops in a plane are closed by fewer forces than in space.
+
 Three coordinates of a rotation are coordinates near one rotation only. So a configuration q has the quaternions e of
 balls in place of their rotation vectors, and in each step coordinates of a ball count from its rotation halfway between
 both ends: e = Cay(rho) e_m. This holds however far e_m is from the reference and for any number of turns, in steps of
@@ -51,7 +65,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from scipy.spatial.transform import Rotation
 
 from .bodies import State
@@ -72,23 +86,15 @@ from .quaternions import (
     turn_back,
     unit,
 )
-from .values import Structure, Values, friction_parts, gather
+from .values import Structure, Values, branches, friction_parts, gather
+
+SMALL = 1e-9
+"""Part of its trace on the diagonal of a matrix that need not be regular."""
 
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
     """(body, its parent, joint, whether the body is the joint's child), parents first."""
-    world = structure.bodies
-    reached, found = {world}, []
-    growing = True  # joints may be listed in any order: pass over them until none adds a body
-    while growing:
-        growing = False
-        for k, (a, b) in enumerate(zip(structure.parent.tolist(), structure.child.tolist(), strict=True)):
-            if (a in reached) != (b in reached):  # if both are, the joint closes a loop
-                body, parent = (b, a) if a in reached else (a, b)
-                found.append((body, parent, k, body == b))
-                reached.add(body)
-                growing = True
-    return found
+    return branches(structure.bodies, structure.parent.tolist(), structure.child.tolist())
 
 
 def coordinates(structure: Structure) -> list[slice]:
@@ -194,10 +200,7 @@ def _chain(structure: Structure, q: Array, balls: dict[int, _Ball], firsts: list
         pivot = origin[parent] + turn(R[parent], getattr(structure, f"{near}_point")[k])
         turned, first, slides = axes, place[k].start, np.flatnonzero(structure.free[k, :3]).tolist()
         if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
-            psi = sign * q[firsts[k]]
-            c, s = jnp.cos(psi), jnp.sin(psi)
-            about_z = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
-            turned = product(axes, about_z + np.diag([0.0, 0, 1]))
+            turned = product(axes, _about_z(sign * q[firsts[k]]))
             along[first], points[first] = sign * axes[:, 2], pivot
         elif structure.is_ball[k]:
             e = balls[k].quaternion
@@ -215,6 +218,13 @@ def _chain(structure: Structure, q: Array, balls: dict[int, _Ball], firsts: list
         origin[body] = end - turn(R[body], getattr(structure, f"{far}_point")[k])
     rows = (jnp.stack(each) if each else jnp.zeros((0, 3)) for each in (along, points, changed))
     return _Chain(jnp.stack(R[:world]), jnp.stack(origin[:world]), *rows)
+
+
+def _about_z(angle: Array) -> Array:
+    """The rotation by an angle about z."""
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    turned = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
+    return turned + np.diag([0.0, 0, 1])
 
 
 def beyond(structure: Structure) -> tuple[Float[np.ndarray, "n l"], Float[np.ndarray, "n n"]]:
@@ -267,24 +277,78 @@ def _sums(which: np.ndarray, rows: Float[Array, "a b"]) -> Array:
     return jnp.sum(which[:, :, None] * rows, axis=1)
 
 
-def reduced_errors(
+class Balance(NamedTuple):
+    """The balance of a step.
+
+    Args:
+        errors: (2, n) e_1 and sqrt(3) e_2 [N m s] or [N s], with the forces of loops.
+        by_forces: (2 n, 2 c) their change G by these, c gaps. gaps: (2 c,) h/2 m (g_1 / h, J_1 y'_1).
+    """
+
+    errors: Float[Array, "2 n"]
+    by_forces: Float[Array, "_ _"]
+    gaps: Float[Array, "_"]
+
+    def without_forces(self) -> Float[Array, "2 n"]:
+        """Errors without what forces of loops make up for, and with the gaps."""
+        G, e = self.by_forces, jnp.ravel(self.errors)
+        if not G.shape[1]:
+            return self.errors
+        square = G.T @ G
+        square = square + SMALL * jnp.trace(square) / len(square) * jnp.eye(len(square))
+        return (e - G @ jnp.linalg.solve(square, G.T @ e - self.gaps)).reshape(self.errors.shape)
+
+
+def balance(
     structure: Structure, values: Values, before: JointMotion, after: JointMotion, u: Controls, h: Scalar
-) -> Float[Array, "2 n"]:
-    """e_1 and sqrt(3) e_2 [N m s] or [N s] of a step between two motions, under controls that are held over it."""
+) -> Balance:
+    """The balance of a step between two motions, under controls that are held over it."""
     about, (y_0, r_0), (y_1, r_1) = _in_step(structure, before, after)
     chord = (y_1 - y_0) / h
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
 
-    def balance(y: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
+    def at_instant(y: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
         return _Mechanics.within(structure, values, y, rate, about).momenta_and_forces(rate, bend, u)
 
-    P, F = jax.vmap(balance)(y, rate, bend)
+    P, F = jax.vmap(at_instant)(y, rate, bend)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
     # sqrt(3): of a white force both moments then have the same variance, and one weight serves for both
-    return jnp.stack([first, np.sqrt(3) * second])
+    errors = jnp.stack([first, np.sqrt(3) * second])
+    if not loops(structure):
+        return Balance(errors, jnp.zeros((errors.size, 0)), jnp.zeros(0))
+
+    def gaps(y: Array) -> Array:
+        return _Mechanics.within(structure, values, y, jnp.zeros(len(y)), about).gaps()
+
+    J = jax.vmap(jax.jacfwd(gaps))(y)
+    upper = jnp.concatenate([J[0] + 2 * J[1], J[2] + 2 * J[1]]).T
+    lower = np.sqrt(3) * jnp.concatenate([-J[0], J[2]]).T
+    # a lever of 1 m
+    open_after = jnp.concatenate([gaps(y_1) / h, J[2] @ r_1])
+    scaled = h / 2 * jnp.mean(jnp.asarray(values.mass)) * open_after
+    return Balance(errors, h / 6 * jnp.concatenate([upper, lower]), scaled)
+
+
+def loops(structure: Structure) -> list[int]:
+    """Joints that close loops."""
+    in_tree = {k for _, _, k, _ in tree(structure)}
+    return [k for k in range(len(structure.parent)) if k not in in_tree]
+
+
+def in_loops(structure: Structure) -> list[Bool[np.ndarray, "n"]]:
+    """Coordinates of each loop: those that move one of the ends of the joint that closes it, and its own."""
+    moves, joints = beyond(structure)[0], _joints(structure)
+    moves = np.column_stack([moves, np.zeros(len(moves))]).astype(bool)  # nothing moves the world
+    ends = ((k, moves[:, structure.parent[k]], moves[:, structure.child[k]]) for k in loops(structure))
+    return [(by_parent != by_child) | (joints == k) for k, by_parent, by_child in ends]
+
+
+def gaps(structure: Structure, values: Values, q: Configuration) -> Float[Array, "_"]:
+    """Gaps of loops [m], [-] in a configuration: of each the position and the axes."""
+    return _Mechanics.at(structure, values, q).gaps()
 
 
 def _in_step(
@@ -430,6 +494,29 @@ class _Mechanics(NamedTuple):
             return moved
         turned = self.chain.changed
         return moved + jnp.concatenate([cross(self.chain.points, turned), turned], axis=1)
+
+    def gaps(self) -> Float[Array, "_"]:
+        """Of each joint that closes a loop, the place and the axes of its child in those that it should have."""
+        structure, y, found = self.structure, self.y, []
+        firsts = starts(structure)[0 if self.about else 1]
+        R, origin = [*self.chain.rotation, jnp.eye(3)], [*self.chain.origin, jnp.zeros(3)]
+        for k in loops(structure):
+            a, b = int(structure.parent[k]), int(structure.child[k])
+            axes, far = product(R[a], structure.parent_frame[k]), product(R[b], structure.child_frame[k])
+            point = origin[b] + turn(R[b], structure.child_point[k])
+            away = turn_back(axes, point - origin[a] - turn(R[a], structure.parent_point[k]))
+            for j, direction in enumerate(np.flatnonzero(structure.free[k, :3]).tolist()):
+                away = away - y[firsts[k] + j] * np.eye(3)[direction]
+            if structure.is_hinge[k]:
+                axes = product(axes, _about_z(y[firsts[k]]))
+            elif structure.is_ball[k]:
+                axes = product(axes, matrix(self.balls[k].quaternion))
+            found.append(away)
+            if structure.loose[k]:
+                continue
+            D = product(axes.T, far)
+            found += [jnp.stack([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]]) / 2]
+        return jnp.concatenate(found)
 
     def at_balls(self, v: Array, transposed: bool = False) -> Array:
         """(n,) v, with angular velocities C v of rates v of balls; or with C^T v of torques v."""

@@ -15,7 +15,7 @@ straight-line code.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -196,6 +196,23 @@ class End(NamedTuple):
     coordinate: int
 
 
+def branches(bodies: int, parent: Sequence[int], child: Sequence[int]) -> list[tuple[int, int, int, bool]]:
+    """A tree of joints from the world, body number `bodies`: (body, its parent, joint, whether the body is the joint's
+    child), parents first. Joints that are in no row close loops.
+    """
+    reached, found = {bodies}, []
+    growing = True  # joints may be listed in any order: pass over them until none adds a body
+    while growing:
+        growing = False
+        for k, (a, b) in enumerate(zip(parent, child, strict=True)):
+            if (a in reached) != (b in reached):  # if both are, the joint closes a loop
+                body, near = (b, a) if a in reached else (a, b)
+                found.append((body, near, k, body == b))
+                reached.add(body)
+                growing = True
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Structure:
     """The constants of a mechanism of l bodies, j joints, c contacts.
@@ -205,6 +222,7 @@ class Structure:
         parent, child: (j,) bodies of joints, l for the world.
         parent_point, child_point: (j, 3) the joint's frames in those of its bodies [m].
         parent_frame, child_frame: (j, 3, 3) their axes. held: (j, 6) which translations and rotations are held.
+        loose: (j,) balls without friction that close loops: they have no coordinates, which nothing depends on.
         driven: (j,) place in u of its motor's signal; -1 for none.
         dry, load: (j,) whether it has dry friction, and whether of the law that depends on its load.
         laws: laws of friction of any joint, and the place of the first parameter of each.
@@ -227,6 +245,7 @@ class Structure:
     parent_frame: Float[np.ndarray, "j 3 3"]
     child_frame: Float[np.ndarray, "j 3 3"]
     held: Bool[np.ndarray, "j 6"]
+    loose: Bool[np.ndarray, "j"]
     driven: Int[np.ndarray, "j"]
     dry: Bool[np.ndarray, "j"]
     load: Bool[np.ndarray, "j"]
@@ -246,8 +265,8 @@ class Structure:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """(j, 6) directions in which joints move; none of a fixed joint."""
-        return ~self.held
+        """(j, 6) directions of coordinates; none of a fixed joint."""
+        return ~self.held & ~self.loose[:, None]
 
     @cached_property
     def is_hinge(self) -> np.ndarray:

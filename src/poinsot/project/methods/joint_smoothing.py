@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from ...exceptions import InvalidProject, check_known, listing
+from ...exceptions import InvalidMethod, InvalidProject, check_known, listing
 from ...io.units import STANDARD_GRAVITY
 from ...quantities import FRAME_QUANTITIES, QUATERNION
 from ...stopwatch import Stopwatch
@@ -25,7 +25,7 @@ from .motion import MotionMethod, by_role
 
 if TYPE_CHECKING:
     from ...estimators.joint import JointEstimation, JointSmoothingProblem
-    from ...models.maximal import Mechanism
+    from ...models.maximal import Mechanism, Model
     from ...models.robot.articulated import Articulated
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
@@ -90,7 +90,6 @@ def _begin_with_unread_joints(log: LogContents) -> Beginning:
         if moved.slides:
             parameters.append(f"{body.name}.mass")
         parameters += [f"{body.name}.{kind}" for kind in ("Jxx", "Jyy", "Jzz", "cx", "cy", "cz")]
-    loops = bool(robot.loops) or any(not joint.has_axis for joint in mechanism.joints)
     gravity = [float(each) for each in mechanism.gravity]
     values = {
         "names": names,
@@ -100,7 +99,6 @@ def _begin_with_unread_joints(log: LogContents) -> Beginning:
             f"position.{names.get(joint, joint)}": log.channel_noise[f"position.{joint}"]
             for joint in log.owners["position"]
         },
-        "form": "implicit" if loops else "",
         "gravity": [] if gravity == MechanismSettings.model_fields["gravity"].default else gravity,
         "proposed": True,
     }
@@ -248,7 +246,7 @@ class JointSmoothingMethod(MotionMethod):
         record = Record.from_recording(mechanism, recording, job.motion.name, self.step_s)
         noise = noise_of(mechanism, self.noise, others=True)
         weight = job.result["mechanism"]["weight"] if self.weight == "auto" else self.weight
-        smoothing = self.build_as(JointSmoothing, weight=weight, noise=noise)
+        smoothing = self.build_as(JointSmoothing, weight=weight, noise=noise, form=self.form_of(model))
         motion = forecast(smoothing, model, record, model.theta, covariance)
 
         columns, named = {CLOCK: record.times}, {CLOCK: "s"}
@@ -311,8 +309,25 @@ class JointSmoothingMethod(MotionMethod):
 
         automatic = self.weight == "auto"
         noise = noise_of(problem.model.mechanism, self.noise)
-        smoothing = self.build_as(JointSmoothing, weight=1.0 if automatic else self.weight, noise=noise)
+        smoothing = self.build_as(
+            JointSmoothing,
+            weight=1.0 if automatic else self.weight,
+            noise=noise,
+            form=self.form_of(problem.model),
+        )
         return JointEstimation(smoothing, WeightChoice() if automatic else None)
+
+    def form_of(self, model: Model) -> str:
+        """The form of a model: `implicit` is `reduced` where joint coordinates describe it."""
+        from ...estimators.joint.smoothing import compiled_linearizer
+
+        if self.form != "implicit":
+            return self.form
+        try:
+            compiled_linearizer(model, "reduced")
+        except InvalidMethod:
+            return self.form
+        return "reduced"
 
     def determined(self, job: Job) -> tuple[str, ...]:
         from ...estimators.joint.first_look import determined_parameters
