@@ -12,7 +12,7 @@ from poinsot.estimate import Status
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, at_held_out
 from poinsot.estimators.joint.smoothing import RecordEquations, compiled_linearizer
 from poinsot.exceptions import InvalidMethod, InvalidSignals
-from poinsot.models.maximal import Encoder, Hinge, Mechanism, PlaneContact, RigidBody
+from poinsot.models.maximal import Encoder, Hinge, LoadDependent, Mechanism, PlaneContact, RigidBody
 from poinsot.parameters import Normal
 
 TIMES = np.arange(300) * 0.01
@@ -331,10 +331,10 @@ def test_methods_and_records_that_do_not_fit_the_mechanism(rng):
 
 
 def test_what_the_reduced_form_is_not_for():
-    """Contacts and loops: the sentence names a form that is."""
+    """Contacts, loads in loops and loose bodies: the sentence names a form that is."""
     bodies = [RigidBody(name, 1.0, (0.1, 0.1, 0.1)) for name in ("a", "b")]
     first, second = Hinge("one", "world", "a"), Hinge("two", "a", "b", point=(1, 0, 0))
-    third = Hinge("three", "b", "world", point=(2, 0, 0))
+    third = Hinge("three", "b", "world", point=(2, 0, 0), friction=LoadDependent(0.1, 1.0, stick_drag=1e3))
     record = Record("short", TIMES[:5], np.zeros((5, 0)), np.zeros((5, 1)))
     for joints, contacts in (
         ([first, second], [PlaneContact("tip", "b", (0, 0, 0))]),

@@ -354,13 +354,22 @@ def test_slopes_at_balls_are_finite_differences(rng):
     assert (np.abs(exact).max(axis=(1, 2)) > 0).all()
 
 
-def test_loops_and_loose_bodies_have_no_reduced_balance():
+def test_loose_bodies_and_loads_in_loops_have_no_reduced_balance():
     bodies = [RigidBody(name, 1.0, (0.1, 0.1, 0.1)) for name in ("a", "b")]
     first, second = Hinge("one", "world", "a"), Hinge("two", "a", "b", point=(1, 0, 0))
     nothing = np.zeros(3), np.zeros(3)
     for joints, reason in (
         ([first], "every body joined to the world"),
-        ([first, second, Hinge("three", "b", "world", point=(2, 0, 0))], "without loops"),
+        (
+            [
+                first,
+                second,
+                Hinge(
+                    "three", "b", "world", point=(2, 0, 0), friction=LoadDependent(0.1, 1.0, stick_drag=1e3)
+                ),
+            ],
+            "friction without loads, or no loops",
+        ),
     ):
         model = Mechanism(bodies, joints).model()
         with pytest.raises(InvalidModel, match=reason):

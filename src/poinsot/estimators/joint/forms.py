@@ -326,7 +326,7 @@ class ReducedForm(Form):
 
     def start_linearized(self, x: Row, theta: Vector, h: float) -> tuple[np.ndarray, ...] | None:
         # joint coordinates of a tree violate no constraint
-        return self.functions.start(x, theta, h) if loops(self.structure) else None
+        return self.functions.start(np.asarray(x), theta, h) if loops(self.structure) else None
 
     @cached_property
     def functions(self) -> StepFunctions:

@@ -26,7 +26,7 @@ NEWTON_STEPS = 6
 
 def without_forces(balance: Balance) -> Any:
     """`Balance.without_forces` of expressions."""
-    e, G, gaps = column(balance.errors), matrix_of(balance.by_forces), column(balance.gaps)
+    e, G, gaps = column(balance.errors), matrix_of(np.asarray(balance.by_forces)), column(balance.gaps)
     if not G.shape[1]:
         return e
     square = ca.mtimes(G.T, G)
@@ -44,8 +44,9 @@ class StepFunctions:
 
     def __init__(self, form: ReducedForm):
         self.form = form
-        self._linearized, self._after, self._start, self._read, self._inertia = map(
-            cache, (self._linearization, self._step, self._first, self._readings, self._inertias)
+        functions = self._linearization, self._step, self._first, self._readings, self._inertias
+        self._linearized, self._after, self._start, self._read, self._inertia = (
+            cache(function) for function in functions
         )
 
     def linearized(

@@ -196,20 +196,24 @@ class End(NamedTuple):
     coordinate: int
 
 
-def branches(bodies: int, parent: Sequence[int], child: Sequence[int]) -> list[tuple[int, int, int, bool]]:
+def branches(
+    bodies: int, parent: Sequence[int], child: Sequence[int], balls: Sequence[bool]
+) -> list[tuple[int, int, int, bool]]:
     """A tree of joints from the world, body number `bodies`: (body, its parent, joint, whether the body is the joint's
-    child), parents first. Joints that are in no row close loops.
+    child), parents first. Joints that are in no row close loops; these are balls where they can be.
     """
     reached, found = {bodies}, []
-    growing = True  # joints may be listed in any order: pass over them until none adds a body
-    while growing:
-        growing = False
-        for k, (a, b) in enumerate(zip(parent, child, strict=True)):
-            if (a in reached) != (b in reached):  # if both are, the joint closes a loop
-                body, near = (b, a) if a in reached else (a, b)
-                found.append((body, near, k, body == b))
-                reached.add(body)
-                growing = True
+    for with_balls in (False, True):
+        growing = True  # joints may be listed in any order: pass over them until none adds a body
+        while growing:
+            growing = False
+            for k, (a, b) in enumerate(zip(parent, child, strict=True)):
+                # if both are reached, the joint closes a loop
+                if (a in reached) != (b in reached) and (with_balls or not balls[k]):
+                    body, near = (b, a) if a in reached else (a, b)
+                    found.append((body, near, k, body == b))
+                    reached.add(body)
+                    growing = True
     return found
 
 
