@@ -67,14 +67,16 @@ def test_it_moves_as_the_reduced_form_does():
 def test_loops_and_balls_hold():
     body = RigidBody("bob", 0.5, np.diag([4e-3, 4e-3, 1e-3]), (0, 0, -0.3))
     other = RigidBody("rod", 0.2, np.diag([1e-3, 1e-3, 1e-4]), (0, 0.1, 0))
-    joints = [
-        Ball("hook", "world", "bob"),
-        Fixed("glue", "bob", "rod"),
-        Hinge("loop", "world", "rod", (0, 0.2, 0)),
-    ]
-    model = mujoco.MjModel.from_xml_string(mechanism_mjcf(Mechanism([body, other], joints), 0.01)[0])
-    assert (model.nbody, model.njnt, model.neq) == (3, 1, 2)
-    assert model.jnt_type[0] == mujoco.mjtJoint.mjJNT_BALL
+    glue, loop = Fixed("glue", "bob", "rod"), Hinge("loop", "world", "rod", (0, 0.2, 0))
+    # a loop is closed at a ball, if it has one; at a hinge it takes two points
+    for hook, equalities in ((Hinge("hook", "world", "bob"), 2), (Ball("hook", "world", "bob"), 1)):
+        text = mechanism_mjcf(Mechanism([body, other], [hook, glue, loop]), 0.01)[0]
+        model = mujoco.MjModel.from_xml_string(text)
+        assert (model.nbody, model.njnt, model.neq) == (3, 1, equalities)
+        assert model.jnt_type[0] == mujoco.mjtJoint.mjJNT_HINGE
+    text = mechanism_mjcf(Mechanism([body, other], [Ball("hook", "world", "bob"), glue]), 0.01)[0]
+    model = mujoco.MjModel.from_xml_string(text)
+    assert (model.njnt, model.neq, model.jnt_type[0]) == (1, 0, mujoco.mjtJoint.mjJNT_BALL)
 
 
 def test_the_time_step_divides_the_interval():
