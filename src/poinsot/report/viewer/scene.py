@@ -18,6 +18,7 @@ from ...exceptions import ImpossibleBody, UnreadableFile
 from ...inertia.parameters import equivalent_ellipsoid
 from ...io.npz import read_npz
 from ...project.prediction import PredictionJob
+from ...project.settings.bodies_and_walls import SpatialBodySettings
 from ...recording import Recording
 from ..figures.ellipsoids import unit_sphere
 from .subject import Subject, Surface, ViewedMotion
@@ -92,6 +93,10 @@ def _subject(job: PredictionJob, folder: Path) -> Subject:
         from .mechanisms import ViewedMechanism
 
         return ViewedMechanism(job.project.mechanism(folder))
+    if isinstance(settings.body, SpatialBodySettings):
+        from .tosses import ViewedToss
+
+        return ViewedToss(job, settings.body)
     from .throws import ViewedThrow
 
     return ViewedThrow(job)

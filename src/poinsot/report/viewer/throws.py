@@ -25,10 +25,7 @@ class ViewedThrow(Subject):
 
     def __init__(self, job: PredictionJob):
         body, scene = job.project.settings.body, job.result.get("scene") or {}
-        if not isinstance(body, PlanarBodySettings):
-            raise UnreadableFile(
-                f"{job.path}: a body that is tossed in space is not shown; those in a plane are"
-            )
+        assert isinstance(body, PlanarBodySettings)
         try:
             outline = np.array(scene["outline"], dtype=np.float64).reshape(-1, 2)
             walls = np.array(scene["walls"], dtype=np.float64).reshape(-1, 3)

@@ -26,6 +26,7 @@ from poinsot.estimators.impacts.space.kernels import (
 from poinsot.estimators.impacts.space.pool import ContactScene
 from poinsot.models.rotations import from_quaternion
 from poinsot.models.spatial import corners_of
+from poinsot.report.viewer.scene import read_scene
 from references.spatial import tossed
 
 CORNERS = np.array(
@@ -214,7 +215,17 @@ def test_the_page_and_the_file_of_a_result(folder, poinsot, tmp_path):
     assert content["scene"].keys() >= {"corners", "point", "normal", "friction", "restitution_law"}
     assert content["scene"]["restitution_law"] == "poisson" and content["impacts"]
     assert "Impacts" in (tmp_path / "out/report.html").read_text()
-    assert main(["view", str(tmp_path / "out/result.json"), "--record", str(tmp_path / "toss.html")]) == 2
+    code, out, _ = poinsot("view", tmp_path / "out/result.json", "--record", tmp_path / "toss.html")
+    assert code == 0 and "written" in out and (tmp_path / "toss.html").stat().st_size > 1e4
+    subject = read_scene(tmp_path / "out/result.json")
+    motion, (surface,) = subject.estimated[0], subject.identified
+    # no corner is below the plane by more than the tracker's noise
+    corners = np.einsum("tij,vj->tvi", motion.placements[:, 0, :3, :3], surface.vertices)
+    lowest = (corners + motion.placements[:, 0, None, :3, 3])[..., 2].min()
+    assert abs(lowest - content["scene"]["point"][2]) < 5e-3
+    # faces are turned outwards
+    a, b, c = (surface.vertices[surface.faces[:, k]] for k in range(3))
+    assert (np.einsum("fi,fi->f", np.cross(b - a, c - a), a) > 0).all()
 
 
 FRAMES_A_SECOND, STEPS_A_FRAME = 150, 50

@@ -84,7 +84,7 @@ class TossesProblem(Brief):
             )
         tosses, warnings = [], []
         for title, recording in recordings.items():
-            toss, lost = _toss_of(recording, title)
+            toss, lost = toss_of(recording, title)
             tosses.append(toss)
             if lost:
                 warnings.append(f"{lost} of {len(recording)} frames of {title} are incomplete and excluded.")
@@ -95,8 +95,8 @@ class TossesProblem(Brief):
         )
 
 
-def _toss_of(recording: Recording, name: str) -> tuple[Toss, int]:
-    """The toss of a recording, and the number of incomplete frames."""
+def toss_of(recording: Recording, name: str) -> tuple[Toss, int]:
+    """The toss of a recording, and the number of incomplete frames. Raises InvalidRecording if a channel is missing."""
     places = np.column_stack([_readings(recording, f"position.{axis}", name) for axis in AXES])
     quaternions = np.column_stack(
         [_readings(recording, f"orientation.{BODY}.{axis}", name) for axis in (*AXES, "w")]
