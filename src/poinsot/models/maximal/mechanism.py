@@ -460,9 +460,9 @@ class Mechanism(Brief):
     def loose(self) -> np.ndarray:
         """(j,) balls without friction that close loops: they have no coordinates, which nothing depends on."""
         order = {body.name: i for i, body in enumerate(self.bodies)} | {WORLD: len(self.bodies)}
-        ends = ([order[getattr(joint, end)] for joint in self.joints] for end in ("parent", "child"))
+        parent, child = ([order[getattr(joint, end)] for joint in self.joints] for end in ("parent", "child"))
         balls = [not any(joint.held[3:]) for joint in self.joints]
-        in_tree = {k for _, _, k, _ in branches(len(self.bodies), *ends, balls)}
+        in_tree = {k for _, _, k, _ in branches(len(self.bodies), parent, child, balls)}
         return np.array(
             [
                 k not in in_tree and isinstance(joint, Ball) and not self._has_torque(joint)

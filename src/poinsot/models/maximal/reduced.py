@@ -94,8 +94,8 @@ SMALL = 1e-9
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
     """(body, its parent, joint, whether the body is the joint's child), parents first."""
-    turns = (~structure.held[:, 3:]).all(axis=1)
-    return branches(structure.bodies, structure.parent.tolist(), structure.child.tolist(), turns.tolist())
+    turns = [not any(held) for held in structure.held[:, 3:].tolist()]
+    return branches(structure.bodies, structure.parent.tolist(), structure.child.tolist(), turns)
 
 
 def coordinates(structure: Structure) -> list[slice]:

@@ -84,12 +84,11 @@ class ImpactsMethod(MotionMethod):
         from ..prediction import CLOCK, Prediction, read_motion
 
         body, name = job.project.settings.body, job.motion.name
-        if not isinstance(body, PlanarBodySettings):
-            raise InvalidProject(
-                "the motion of a body that is tossed in space is not predicted; those in a plane are"
-            )
         if job.wanted != ("torque",):
             raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; omit the option")
+        if isinstance(body, SpatialBodySettings):
+            return self._predict_toss(job, body)
+        assert isinstance(body, PlanarBodySettings)
         joints = pose_channels(body.markers)
         units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
         recording = read_motion(job, units, joints, tuple(FORCES), "mask")
@@ -123,6 +122,76 @@ class ImpactsMethod(MotionMethod):
             rows.append({"axis": axis, "unit": unit, "half_interval": rms[0][k], "rms_error": rms[1][k]})
         named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
         return Prediction(columns, named, tuple(rows), (*warnings, *notes))
+
+    def _predict_toss(self, job: PredictionJob, body: SpatialBodySettings) -> Prediction:
+        import numpy as np
+
+        from ...estimators.impacts.space.fitting import scene_of
+        from ...estimators.impacts.space.method import theta_of
+        from ...estimators.impacts.space.prediction import predict_toss
+        from ...estimators.impacts.space.problem import AXES, BODY, TossesProblem
+        from ...models.rotations import log, to_quaternion
+        from ...models.spatial.impacts import LAWS
+        from ..prediction import CLOCK, Prediction, read_motion
+
+        settings, name = job.project.settings, job.motion.name
+        ends = [f"orientation.{BODY}.{end}" for end in (*AXES, "w")]
+        units = {f"position.{axis}": "m" for axis in AXES} | dict.fromkeys(ends, "1")
+        recording = read_motion(job, units, body.axes, body.forces, "mask")
+        walls = tuple(wall.value() for wall in settings.walls)
+        problem = TossesProblem.from_recordings(
+            {name: recording}, body.corners(job.folder or job.project.path.parent), walls
+        )
+        known = [row for row in job.result["parameters"] if row["value"] is not None]
+        values = {row["name"]: row["value"] for row in known}
+        places = [k for k, row in enumerate(job.result["parameters"]) if row["std"] is not None]
+        names = [job.result["parameters"][k]["name"] for k in places]
+        covariance = np.array([row["covariance"] for row in known], dtype=float)[np.ix_(places, places)]
+        theta, spread = theta_of(values, names, covariance)
+        law = job.result["scene"]["restitution_law"]
+        notes = []
+        if law is None:
+            law = max(
+                job.result["scene"]["restitution_laws"], key=job.result["scene"]["restitution_laws"].get
+            )
+            notes.append(f"The tosses do not say which law of restitution holds; {law} was used.")
+        (toss,), times = problem.tosses, np.asarray(recording.time, dtype=float)
+        motion = predict_toss(
+            toss, times, scene_of(problem), theta, spread, LAWS.index(law), problem.shape.size
+        )
+        notes.append(
+            f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
+        )
+        columns, named = {CLOCK: times}, {CLOCK: "s"}
+        for k, axis in enumerate(AXES):
+            for ending, values_of in (("", motion.places), (".low", motion.low), (".high", motion.high)):
+                columns[f"position.{axis}{ending}"], named[f"position.{axis}{ending}"] = values_of[:, k], "m"
+        columns |= dict(zip(ends, to_quaternion(motion.rotations).T, strict=True))
+        named |= dict.fromkeys(ends, "1")
+        ahead, at = times > motion.until, np.searchsorted(times, toss.times)
+        compared = toss.times > motion.until
+        away = (motion.places[at] - toss.places)[compared]
+        turned = np.linalg.norm(log(np.swapaxes(motion.rotations[at], 1, 2) @ toss.rotations), axis=1)[
+            compared
+        ]
+
+        def size(x: np.ndarray) -> float | None:
+            return float(np.sqrt(np.mean(x**2))) if len(x) else None
+
+        half = 0.5 * (motion.high - motion.low)[ahead]
+        rows = [
+            {"axis": axis, "unit": "m", "half_interval": size(half[:, k]), "rms_error": size(away[:, k])}
+            for k, axis in enumerate(AXES)
+        ]
+        rows.append(
+            {
+                "axis": "rotation",
+                "unit": "rad",
+                "half_interval": size(motion.turn[ahead]),
+                "rms_error": size(turned),
+            }
+        )
+        return Prediction(columns, named, tuple(rows), (*problem.warnings, *notes))
 
     def solver(
         self, settings: Settings, problem: ImpactsProblem | TossesProblem

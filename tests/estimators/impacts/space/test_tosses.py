@@ -217,6 +217,31 @@ def test_the_page_and_the_file_of_a_result(folder, poinsot, tmp_path):
     assert "Impacts" in (tmp_path / "out/report.html").read_text()
     code, out, _ = poinsot("view", tmp_path / "out/result.json", "--record", tmp_path / "toss.html")
     assert code == 0 and "written" in out and (tmp_path / "toss.html").stat().st_size > 1e4
+    # a toss from its first flight, with what it did behind it to compare with
+    code, out, _ = poinsot(
+        "predict",
+        tmp_path / "out/result.json",
+        folder / "2.csv",
+        "--out",
+        tmp_path / "p.csv",
+        "--json",
+        tmp_path / "p.json",
+    )
+    assert code == 0 and "the motion after them is predicted" in out
+    rows = {row["axis"]: row for row in json.loads((tmp_path / "p.json").read_text())["rows"]}
+    assert rows.keys() == {"x", "y", "z", "rotation"} and rows["rotation"]["unit"] == "rad"
+    table = pl.read_csv(tmp_path / "p.csv")
+    assert {"position.z", "position.z.low", "position.z.high", "orientation.body.w"} <= set(table.columns)
+    assert (table["position.z.low"] <= table["position.z.high"]).all()
+    # two tosses leave much open: through the first impacts the band has what was tracked, with 3 standard deviations
+    until, tracked = float(out.split("Frames until ")[1].split(" s")[0]), pl.read_csv(folder / "2.csv")
+    near = (table["time"] <= until + 0.1).to_numpy()
+    inside = [
+        (table[f"position.{axis}.low"] - 1e-3 <= tracked[axis])
+        & (tracked[axis] <= table[f"position.{axis}.high"] + 1e-3)
+        for axis in "xyz"
+    ]
+    assert np.array(inside)[:, near].mean() > 0.9
     subject = read_scene(tmp_path / "out/result.json")
     motion, (surface,) = subject.estimated[0], subject.identified
     # no corner is below the plane by more than the tracker's noise

@@ -222,14 +222,18 @@ def surveyed(problem: TossesProblem) -> Surveyed:
     return Surveyed(*(EXACT if accuracy.exact else max(float(std), EXACT) for std in known))
 
 
-def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], ContactScene]:
-    """First theta, its prior (mean and std), and the geometry."""
+def scene_of(problem: TossesProblem) -> ContactScene:
+    """The corners and the plane as they are declared."""
     shape, normal = problem.shape, np.asarray(problem.plane.normal, dtype=float)
     n = normal / np.linalg.norm(normal)
-    along = np.eye(3)[int(np.argmin(np.abs(n)))]
-    first = along - (along @ n) * n
-    first /= np.linalg.norm(first)
-    plane = np.array([np.asarray(problem.plane.point, dtype=float), n, first, np.cross(n, first)])
+    along = plane_axes(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+    plane = np.array([np.asarray(problem.plane.point, dtype=float), *along])
+    return ContactScene(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
+
+
+def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], ContactScene]:
+    """First theta, its prior (mean and std), and the geometry."""
+    shape = problem.shape
     theta = np.zeros(S)
     theta[:6] = inertia_chart(shape.uniform_inertia)
     theta[GRAVITY_RATIO], theta[RADIUS], theta[FRICTION], theta[RESTITUTION] = (
@@ -243,8 +247,7 @@ def _start(problem: TossesProblem) -> tuple[Vector, tuple[Vector, Vector], Conta
     std[:3], std[3:6] = SHAPE_STD, SHAPE_STD * float(np.exp(theta[0]))
     std[[GRAVITY_RATIO, FRICTION, RESTITUTION, IN_IMPACTS]] = known.gravity, 1.0, 1.0, EXACT
     std[HEIGHT], std[TILT_X : TILT_X + 2] = known.height, known.tilt
-    geometry = ContactScene(shape.points, shape.inwards, plane, np.array(STANDARD_GRAVITY))
-    return theta, (theta.copy(), std), geometry
+    return theta, (theta.copy(), std), scene_of(problem)
 
 
 def _settled(

@@ -185,6 +185,21 @@ def _grown(
         begin = end
 
 
+def first_flight(
+    toss: Toss, theta: Vector, g: Vector, noise: Vector, size: float
+) -> tuple[TossFlight, Float[np.ndarray, "12 12"]]:
+    """The first flight of a toss, and the covariance of its state (`TossFlight.moved`); arguments as of `flights_of`.
+
+    Raises:
+        InvalidRecording: if there is no flight.
+    """
+    flight = next(_grown(toss, 0, len(toss.times), theta, g, noise, size), None)
+    if flight is None:
+        raise InvalidRecording(f"{toss.name} does not begin with a flight of at least {FEWEST} frames")
+    _, _, covariance = _fitted(toss, flight.begin, flight.end, theta, g, noise)
+    return flight, covariance
+
+
 @dataclass(frozen=True, eq=False)
 class TossSlide:
     """A stretch of a toss, from `begin` to before `end`, in which the body slides along the plane.

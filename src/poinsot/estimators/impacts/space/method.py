@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ....arrays import Matrix
+from ....arrays import Matrix, Vector
 from ....diagnosis.tosses import diagnose_tosses
 from ....estimate import Certificate, Estimate, Provenance, Status, condition_numbers, extras_of
 from ....estimate.extras import Extra
@@ -87,12 +87,8 @@ class TossFlights(Extra):
         """stationarity is the largest step that remains, in standard deviations, of theta at the estimate's values."""
         best, theta = self.fit.best, self.fit.theta.copy()
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-        for name, _, _, k in SCALARS:
-            theta[k] = values[name]
-        theta[IN_IMPACTS] = values.get(OF_IMPACTS, values["friction"]) - values["friction"]
-        J = np.zeros((3, 3))
-        for i, j in PAIRS:
-            J[i, j] = J[j, i] = values[f"J{AXES[i]}{AXES[j]}/m"]
+        theta[6:] = scalars_of(values)
+        J = ratios_of(values)
         if np.linalg.eigvalsh(0.5 * np.trace(J) * np.eye(3) - J)[0] <= 0:
             return Certificate(float("inf"), False, STATIONARY)
         theta[:6] = inertia_chart(J)
@@ -100,6 +96,42 @@ class TossFlights(Extra):
         step = np.linalg.solve(linear.H.sum(axis=0) + prior[0], linear.b.sum(axis=0) + prior[1])
         std = np.sqrt(np.diag(self.fit.covariance))
         return Certificate(float(np.max(np.abs(step) / std)), True, STATIONARY)
+
+
+def scalars_of(values: Mapping[str, float]) -> Vector:
+    """(S - 6,) theta after the chart of the inertia, of the parameters of a result."""
+    theta = np.zeros(S)
+    for name, _, _, k in SCALARS:
+        theta[k] = values[name]
+    theta[IN_IMPACTS] = values.get(OF_IMPACTS, values["friction"]) - values["friction"]
+    return theta[6:]
+
+
+def ratios_of(values: Mapping[str, float]) -> Matrix:
+    """(3, 3) J/m of the parameters of a result [m^2]."""
+    J = np.zeros((3, 3))
+    for i, j in PAIRS:
+        J[i, j] = J[j, i] = values[f"J{AXES[i]}{AXES[j]}/m"]
+    return J
+
+
+def theta_of(values: Mapping[str, float], names: Sequence[str], covariance: Matrix) -> tuple[Vector, Matrix]:
+    """Theta (S,), and its covariance, of the parameters of a result and the covariance of those named.
+
+    Raises:
+        InvalidMethod: if J/m is that of no body.
+    """
+    J = ratios_of(values)
+    if np.linalg.eigvalsh(0.5 * np.trace(J) * np.eye(3) - J)[0] <= 0:
+        raise InvalidMethod("J/m of the result is that of no body")
+    theta = np.concatenate([inertia_chart(J), scalars_of(values)])
+    by_names = np.zeros((S, len(names)))
+    for k, name in enumerate(names):
+        moved = dict(values)
+        moved[name] += (step := STEP * max(abs(values[name]), STEP))
+        by_names[:, k] = np.concatenate([inertia_chart(ratios_of(moved)), scalars_of(moved)])
+        by_names[:, k] = (by_names[:, k] - theta) / step
+    return theta, by_names @ covariance @ by_names.T
 
 
 @dataclass(frozen=True)
