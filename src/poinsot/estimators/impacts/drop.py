@@ -573,6 +573,9 @@ class DropSimulation(SolvedMotion):
         return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
 
 
+FAR_MORE, OUT_OF_REACH = 3.0, 100.0
+"""Factor on friction with which every impact sticks, if one with the estimate may; and chi-square from which no fit
+reaches that of the estimate."""
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
@@ -582,6 +585,8 @@ declared, and from which this is a warning."""
 JOINT_SEARCHES = 2
 """Largest number of times that several drops are joined."""
 TINY = float(np.finfo(float).tiny)
+FRICTIONS = np.geomspace(0.5, 2.0, 41)
+"""Factors on the coefficient of friction with which motions under other laws of impact are sought."""
 LAW_STARTS = 2
 """Number of samples that start a fit under each law of impact, beside the deepest minimum."""
 STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
@@ -786,7 +791,8 @@ def compared_laws(
 ) -> tuple[list[ShootingFit], dict[str, float]]:
     """The minima with those of each law of impact, the deepest first; and log-likelihoods of the laws of restitution.
 
-    Each law is fitted from the deepest minimum and from the best of widened samples of the posterior.
+    Each law is fitted from the deepest minimum, and from the best of widened samples of the posterior and of other
+    coefficients of friction.
     """
     posterior, found = MixturePosterior.of(shooting, fits), list(fits)
     least = {fit.law: fit.chi_square for fit in reversed(fits)}
@@ -795,7 +801,11 @@ def compared_laws(
             least[law] = fits[0].chi_square
         elif not stop_requested(stop):
             under = replace(shooting, law=law)
-            points = np.clip(posterior.samples(MIXTURE_SAMPLES, WIDENING, rng), *shooting.bounds())
+            points = posterior.samples(MIXTURE_SAMPLES, WIDENING, rng)
+            # laws of friction that explain one impact alike do so with different coefficients
+            slipping = np.tile(fits[0].theta, (len(FRICTIONS), 1))
+            slipping[:, FRICTION] *= FRICTIONS
+            points = np.clip(np.concatenate([points, slipping]), *shooting.bounds())
             best = points[np.argsort(under.sums_of_squares(points))[:LAW_STARTS]]
             own = under.fits([fits[0].theta, *best], WORSE * fits[0].chi_square)
             found += own
@@ -841,7 +851,10 @@ def _result(
         law=fit.law,
         findings=tuple(_distrust(motions, shooting, fit, noise_given)),
         predicted=np.concatenate([motion.predicted for motion in motions]),
-        friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
+        friction_bound=_least_friction(shooting, fit)
+        if std[FRICTION] >= IDENTIFIABLE_STD
+        or any(_sticks(shooting, other, fit.chi_square) for other in fits)
+        else None,
         mass_identifiable=shooting.mass_is_estimated and bool(std[MASS] < IDENTIFIABLE_STD),
         shooting=shooting,
         likelihoods=likelihoods,
@@ -902,6 +915,16 @@ def von_neumann_probability(e: Vector) -> float:
     n = len(e)
     ratio = np.sum(np.diff(e) ** 2) / np.sum(e**2)
     return float(stats.norm.cdf((ratio - 2) / np.sqrt(4 * (n - 2) / (n**2 - 1))))
+
+
+def _sticks(shooting: Shooting, fit: ShootingFit, least: float) -> bool:
+    """Whether a motion near that of a fit explains the frames as well as chi-square `least` with far more friction."""
+    shooting, theta = shooting.under_law_of(fit), fit.theta.copy()
+    theta[FRICTION] = min(FAR_MORE * theta[FRICTION], MAX_FRICTION)
+    if float(np.sum(shooting.residuals(theta) ** 2)) > least + OUT_OF_REACH:
+        return False
+    method = replace(FINE, max_iterations=12)
+    return shooting.fit(theta, method=method, held=[FRICTION]).chi_square < least + FRICTION_THRESHOLD
 
 
 def _least_friction(shooting: Shooting, fit: ShootingFit) -> float:

@@ -55,6 +55,7 @@ from ...estimate import Status
 from ...kernels import njit
 from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, floor_of, gaps_at, with_floor_moved
 from ...models.planar.events import ImpactEvents, follow, moved
+from ...models.planar.impulses import ONE_DIRECTION
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
@@ -493,7 +494,11 @@ class Shooting:
         return [points[group[np.argmin(costs[group])]] for group in groups]
 
     def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
-        """One fit per motion, the deepest first, of those nearly as deep as the deepest."""
+        """One fit per motion, the deepest first, of those nearly as deep as the deepest.
+
+        Laws with one direction of friction for a whole impact may give the same motion as those that follow it, with
+        another coefficient: the latter are then kept.
+        """
         minima: list[ShootingFit] = []
         # motions are compared and not theta, in which unobservable components may differ
         for fit in sorted(fits, key=lambda fit: fit.chi_square):
@@ -501,6 +506,12 @@ class Shooting:
             near = not minima or fit.chi_square < minima[0].chi_square + NEAR_CHI_SQUARE
             if near and (not minima or min(apart) > SAME_CHI_SQUARE):
                 minima.append(fit)
+            elif (
+                near
+                and fit.law not in ONE_DIRECTION
+                and minima[k := int(np.argmin(apart))].law in ONE_DIRECTION
+            ):
+                minima[k] = fit
         return minima
 
 

@@ -64,7 +64,8 @@ NEWTON, POISSON, ENERGETIC, COMPLEMENTARITY, SLIP_BEFORE = range(5)
 LAWS = ("newton", "poisson", "energetic", "complementarity", "slip-before")
 """Laws of impact. The first three follow the normal impulse; the last two have Newton's restitution and one
 direction of friction for the whole impact: against the slip after it, or before it."""
-RESTITUTIONS = {"newton": (LAWS[0], *LAWS[3:]), "poisson": (LAWS[1],), "energetic": (LAWS[2],)}
+ONE_DIRECTION = LAWS[3:]
+RESTITUTIONS = {"newton": (LAWS[0], *ONE_DIRECTION), "poisson": (LAWS[1],), "energetic": (LAWS[2],)}
 """The laws of impact of each law of restitution."""
 STAGES = 8
 """More than an impact can have: slip, stick or reversed slip, each during compression and restitution."""
