@@ -585,6 +585,8 @@ declared, and from which this is a warning."""
 JOINT_SEARCHES = 2
 """Largest number of times that several drops are joined."""
 TINY = float(np.finfo(float).tiny)
+NEARBY = np.array([0.8, 0.9, 1.1, 1.25])
+"""Factors on the coefficient of friction of the deepest minimum from which it is sought again."""
 FRICTIONS = np.geomspace(0.5, 2.0, 41)
 """Factors on the coefficient of friction with which motions under other laws of impact are sought."""
 LAW_STARTS = 2
@@ -792,12 +794,18 @@ def compared_laws(
     """The minima with those of each law of impact, the deepest first; and log-likelihoods of the laws of restitution.
 
     Each law is fitted from the deepest minimum, and from the best of widened samples of the posterior and of other
-    coefficients of friction.
+    coefficients of friction; that of the minimum again from coefficients near its own.
     """
     posterior, found = MixturePosterior.of(shooting, fits), list(fits)
     least = {fit.law: fit.chi_square for fit in reversed(fits)}
     for law in laws:
-        if _moves_alike(shooting, fits[0], law):
+        if law == fits[0].law and not stop_requested(stop):
+            # along kinks of friction a search ends beside the minimum
+            starts = np.tile(fits[0].theta, (len(NEARBY), 1))
+            starts[:, FRICTION] *= NEARBY
+            found += shooting.under_law_of(fits[0]).fits(np.clip(starts, *shooting.bounds()))
+            least[law] = min(fit.chi_square for fit in found if fit.law == law)
+        elif _moves_alike(shooting, fits[0], law):
             least[law] = fits[0].chi_square
         elif not stop_requested(stop):
             under = replace(shooting, law=law)
