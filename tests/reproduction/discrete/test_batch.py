@@ -13,7 +13,7 @@ from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimate import Status
 from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem, Record
-from poinsot.estimators.joint.forms import ReducedForm
+from poinsot.estimators.joint.forms import Form, ReducedForm
 from poinsot.estimators.joint.linearization import NormalEquations
 from poinsot.estimators.joint.problem import BoundedParameters
 from poinsot.exceptions import InvalidMethod, InvalidSignals
@@ -33,6 +33,7 @@ class Released(ReducedForm):
     """Joint coordinates, and errors of the first state as bodies have them, which take far longer to compile."""
 
     has_coordinates = False
+    start_linearized = Form.start_linearized
 
     def start_errors(self, x, theta, h):
         return jnp.stack(

@@ -40,7 +40,7 @@ TOGETHER = 256
 """Samples in one call of the compiled function."""
 
 
-class Tracker:
+class MotionTracker:
     """The smoother of a model, compiled once."""
 
     def __init__(self, model: Model):
@@ -177,6 +177,6 @@ class Tracker:
 
 
 @lru_cache(maxsize=16)
-def tracker(model: Model) -> Tracker:
+def tracker(model: Model) -> MotionTracker:
     """The tracker of a model; compiled functions are kept."""
-    return Tracker(model)
+    return MotionTracker(model)

@@ -54,7 +54,7 @@ class BodyFrame:
         ]
 
 
-class FrameMotion(NamedTuple):
+class MovingFrame(NamedTuple):
     """Motion of a frame: place, velocity [m/s], angular velocity [rad/s], axes and quaternion in the world."""
 
     place: Array
@@ -64,7 +64,7 @@ class FrameMotion(NamedTuple):
     quaternion: Array
 
 
-FRAME_READINGS: Mapping[str, tuple[str, Callable[[FrameMotion], Array]]] = {
+FRAME_READINGS: Mapping[str, tuple[str, Callable[[MovingFrame], Array]]] = {
     "frame_position": ("m", lambda at: at.place),
     ORIENTATION: ("rad", lambda at: log(at.quaternion)),
     "frame_velocity": ("m/s", lambda at: at.velocity),
@@ -142,7 +142,7 @@ def frame_readings(
         arm = turn(R[i], in_body - jnp.asarray(values.center)[i])
         velocity, omega = jnp.split(jnp.asarray(x.velocity)[i], 2)
         e_0 = jnp.asarray(Rotation.from_matrix(R_0).as_quat())
-        motion = FrameMotion(
+        motion = MovingFrame(
             x.position[i] + arm,
             velocity + cross(omega, arm),
             omega,
