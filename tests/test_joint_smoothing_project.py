@@ -76,6 +76,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("swing")
     for seed, name in enumerate(("one", "two")):
         np.savetxt(folder / f"{name}.csv", swing(seed), delimiter=",", header="t,angle,torque", comments="")
+    text = MECHANISM + RECORDING.replace("NAME", "one")
+    text += RECORDING.replace("NAME", "two") + 'role = "validation"\n' + METHOD
+    (folder / "whole.toml").write_text(text)
     return folder
 
 
@@ -94,9 +97,6 @@ def job(folder):
 
 @pytest.fixture(scope="module")
 def estimate(folder):
-    text = MECHANISM + RECORDING.replace("NAME", "one")
-    text += RECORDING.replace("NAME", "two") + 'role = "validation"\n' + METHOD
-    (folder / "whole.toml").write_text(text)
     return identify(Project.load(folder / "whole.toml"))
 
 
