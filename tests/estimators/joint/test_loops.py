@@ -1,7 +1,6 @@
 """Loops in joint coordinates, against the equations of a planar linkage with multipliers, whose tree is Pinocchio's."""
 
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -198,5 +197,4 @@ def test_torque_in_a_ball_that_has_no_coordinates():
     rubbing = linkage().starting({"tip.drag": 0.01})
     names = [name for name, _ in rubbing.coordinates]
     assert names == ["crank", "pin", "tip.x", "tip.y", "tip.z", "rocker"]
-    assert [a != b for a, b in pairwise(names)]
     rubbing.model(["tip.drag"])

@@ -314,7 +314,7 @@ class ReducedForm(Form):
 
     def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
         """Gaps of loops in the first state, and their rates, as impulses."""
-        if not self.closing.size or not loops(self.structure):
+        if not loops(self.structure):
             return jnp.zeros(0)
         x, values = jnp.asarray(x), self.model.values(theta)
 

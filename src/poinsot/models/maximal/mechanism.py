@@ -83,15 +83,12 @@ class Model(Brief):
         return replace(self.mechanism.structure, curvature=self.curvature)
 
     def __post_init__(self) -> None:
+        rows = zip(self.mechanism.joints, self.mechanism.loose, strict=True)
+        loose = [joint.name for joint, is_loose in rows if is_loose]
         for name in self.free:
             if self.free.count(name) > 1:
                 raise InvalidModel(f"parameter {name!r} is named twice; name each free parameter once")
             joint, _, number = name.rpartition(".")
-            loose = [
-                each.name
-                for each, is_loose in zip(self.mechanism.joints, self.mechanism.loose, strict=True)
-                if is_loose
-            ]
             if joint in loose and number in TORQUES:
                 raise InvalidModel(
                     f"{name} is free, but {joint} closes a loop and turns without torque: give it a {number} above 0"

@@ -3,7 +3,7 @@
 Between contacts the body flies. A step that would take a corner through the plane ends where it touches. Corners that
 touch and approach get an impulse one after the other, the fastest first, by Routh's construction (`impacts`): with
 restitution if it is an impact, with none if gravity alone made it approach (`REST`). So a body that lies or slides gets
-an impulse for each corner in each step, and what is left of a gap is taken away.
+an impulse at each corner in each step; penetration that remains is corrected along the normal.
 """
 
 from __future__ import annotations

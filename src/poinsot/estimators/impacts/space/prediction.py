@@ -13,6 +13,7 @@ import numpy as np
 from ....arrays import Float, Matrix, Vector
 from ....models.rotations import log
 from ....models.spatial.flights import spun
+from ....models.spatial.impacts import plane_axes
 from ....models.spatial.rolling import rolled
 from .flights import Toss, TossFlight, first_flight, tracker_noise
 from .kernels import (
@@ -82,9 +83,6 @@ def _moved(
     """Places of the tracked point, and rotations."""
     J, g = inertia_of(theta[:6]), theta[GRAVITY_RATIO] * scene.gravity
     J_inverse, n = np.linalg.inv(J), plane_normal(scene.plane[1], scene.plane[2:], theta[TILT_X : TILT_X + 2])
-    across = scene.plane[2] - (scene.plane[2] @ n) * n
-    axes = np.array([n, across, np.cross(n, across)])
-    axes[1:] /= np.linalg.norm(across)
     corners = scene.corners + theta[SHIFT : SHIFT + 3] - theta[RADIUS] * scene.inwards
     height = float(scene.plane[0] @ n + theta[HEIGHT])
     friction = np.array([theta[FRICTION], max(theta[FRICTION] + theta[IN_IMPACTS], 0.0)])
@@ -95,7 +93,7 @@ def _moved(
         J,
         corners,
         float(theta[RADIUS]),
-        axes,
+        plane_axes(n, scene.plane[2]),
         height,
         g,
         friction,
