@@ -250,6 +250,9 @@ def browser():
         chromium.close()
 
 
+PATIENCE = 180
+"""Time [s] in which a page that a processor draws must react, beside everything else that the machine does."""
+
 HARMLESS = re.compile("GPU stall|GL Driver|THREE.Clock|WebGL")
 """Of the software renderer, and of the library that draws."""
 
@@ -257,6 +260,7 @@ HARMLESS = re.compile("GPU stall|GL Driver|THREE.Clock|WebGL")
 def opened(browser, address):
     """The page, and what it complains about or asks of other machines."""
     page, noise = browser.new_page(viewport={"width": 900, "height": 600}), []
+    page.set_default_timeout(PATIENCE * 1e3)
     page.on(
         "console",
         lambda m: (
@@ -284,8 +288,9 @@ def blue(page):
     return int(((seen @ hue) / size > 0.995).sum() - (size < 40).sum())
 
 
-def wait_for(page, condition, seconds=30):
-    for _ in range(2 * seconds):
+def wait_for(page, condition):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
         page.wait_for_timeout(500)
         if condition():
             return

@@ -50,7 +50,7 @@ from .effects import Rollouts, RolloutUncertainty
 from .examination import JointExamination
 from .prediction import efforts, predicted
 from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, vector_readings
-from .smoothing import JointSmoothing, RecordEquations, at_held_out
+from .smoothing import Doubt, JointSmoothing, RecordEquations, at_held_out
 from .stops import declared_stops
 from .weight import ChosenWeight, WeightChoice
 
@@ -411,10 +411,11 @@ class Summary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedProblem(Brief):
-    """A problem with the method that weights its residuals, for certificates of estimates."""
+    """A problem with the method and the doubt that weight its residuals, for certificates of estimates."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
+    doubt: Doubt | None = None
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and bounds at the estimate's values and motions; nothing is iterated."""
@@ -431,7 +432,7 @@ class WeightedProblem(Brief):
             y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
             guess.append(RecordFit.at(record, y, rate, states))
         at_values = replace(self.problem, theta=inside, guess=guess)
-        stationarity = RecordEquations(self.method, at_values).start().stationarity()
+        stationarity = RecordEquations(self.method, at_values, self.doubt).start().stationarity()
         return Certificate(stationarity, bounds.holds(theta), tolerance)
 
 
@@ -514,7 +515,9 @@ class JointEstimation(Method):
             method=self.name,
             citations=self.citations,
             # a kink may have stopped the iteration before the tolerance
-            problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
+            problem=WeightedProblem(
+                problem, replace(method, tolerance=max(method.tolerance, fit.remaining)), fit.doubt
+            ),
             examiner=JointExamination(problem, method, fit, summary.rollouts, stops).diagnose,
             corrected=() if stops is None else tuple(stops.undeclared(problem.model, ~declared)),
             seconds=watch.seconds,

@@ -382,7 +382,7 @@ class JointExamination:
                     start = RecordEquations(method, problem).start()
                     start = start.weighing(start.own_weight)
                     method = start.equations.method
-                    fit = start.equations.result(start, method.iteration.minimize(start))
+                    fit = start.equations.result(start, method.minimize(start))
                     problem = replace(problem, theta=fit.theta, guess=fit.paths)
                     method = replace(method, reference=fit.theta)
                 error = self.against_rest(method, records, fit)

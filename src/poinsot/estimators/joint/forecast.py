@@ -80,8 +80,9 @@ def forecast(
             "first row without any"
         )
     method, past = replace(method, reference=theta), record.samples(slice(until))
-    path = method.solve(JointSmoothingProblem(model, [past], theta, ())).paths[0]
-    at = RecordEquations(method, JointSmoothingProblem(model, [past], theta, guess=[path])).start()
+    fit = method.solve(JointSmoothingProblem(model, [past], theta, ()))
+    path, guessed = fit.paths[0], JointSmoothingProblem(model, [past], theta, guess=fit.paths)
+    at = RecordEquations(method, guessed, fit.doubt).start()
     form, x, rng = at.equations.form, at.x[0], np.random.default_rng(0)
     noise = method.noise_of(model)
     of_coordinates = _encoder_noise(model, noise)

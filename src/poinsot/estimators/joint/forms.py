@@ -108,11 +108,16 @@ class Form(ABC):
 
     @abstractmethod
     def linearized(
-        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+        self,
+        samples: tuple[np.ndarray, ...],
+        theta: Vector,
+        reference: Vector | None = None,
+        soft: Vector | None = None,
     ) -> list[np.ndarray]:
         """e (N, m), A and B (N, m, d) and P (N, m, p) of samples: states, those that follow, controls, readings, steps.
 
         With a reference, step errors are scaled to M(reference) M(theta)^-1 e, so that they do not shrink with inertia.
+        `soft`: as in `Model.balance`, of the reduced form; None: 0.
         """
 
     @abstractmethod
@@ -217,7 +222,11 @@ class CompiledForm(Form):
 
     @double_precision
     def linearized(
-        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+        self,
+        samples: tuple[np.ndarray, ...],
+        theta: Vector,
+        reference: Vector | None = None,
+        soft: Vector | None = None,
     ) -> list[np.ndarray]:
         return in_chunks(self._linearized, len(samples[0]), *samples, last=(theta, reference))
 
@@ -295,10 +304,12 @@ class ReducedForm(Form):
         m = self.m
         return jnp.ravel(self.model.reduced_errors((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h))
 
-    def balance(self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar) -> Balance:
-        """The balance of a step, with the forces of loops."""
+    def balance(
+        self, x: Row, y: Row, u: Controls, theta: Theta, h: Scalar, soft: Numbers | float = 0.0
+    ) -> Balance:
+        """The balance of a step, with the forces of loops; `soft` as in `Model.balance`."""
         m = self.m
-        return self.model.balance((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h)
+        return self.model.balance((x[:m], x[m:]), (y[:m], y[m:]), u, theta, h, soft)
 
     def drift(self, x: Row, h: Scalar) -> Tangent:
         """Change of a state in h [s] by its rates."""
@@ -334,9 +345,23 @@ class ReducedForm(Form):
         return StepFunctions(self)
 
     def linearized(
-        self, samples: tuple[np.ndarray, ...], theta: Vector, reference: Vector | None = None
+        self,
+        samples: tuple[np.ndarray, ...],
+        theta: Vector,
+        reference: Vector | None = None,
+        soft: Vector | None = None,
     ) -> list[np.ndarray]:
-        return self.functions.linearized(samples, theta, reference)
+        return self.functions.linearized(
+            samples, theta, reference, np.zeros(self.n) if soft is None else soft
+        )
+
+    def doubts(
+        self, samples: tuple[np.ndarray, ...], theta: Vector, soft: Vector
+    ) -> Float[np.ndarray, "N rows"]:
+        """Standard deviations of impulses of dry friction whose direction speeds leave open; samples as of
+        `linearized`.
+        """
+        return np.tile(self.functions.doubts(samples, theta, soft), 2)
 
     def inertias(self, x: States, theta: Vector) -> np.ndarray:
         return self.functions.inertias(x, theta)

@@ -82,6 +82,14 @@ class RecordLinearization(NamedTuple):
         return self._replace(by_theta=self.by_theta[:, :, columns], start=first)
 
 
+def samples_of(record: Record, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Samples of a record at states x (N, size), as `Form.linearized` takes them."""
+    # for equal shapes the last sample gets a step to itself, of any length, whose errors are masked
+    h, following = (np.append(part, part[-1:], axis=0) for part in (record.steps, x[1:]))
+    # NaN would reach derivatives of other rows through reverse mode
+    return x, following, record.u, np.nan_to_num(record.z), h
+
+
 class Linearizer:
     """Linearization of a form of a model, compiled once."""
 
@@ -97,21 +105,19 @@ class Linearizer:
         theta: Vector,
         reference: Vector | None = None,
         touched: Sequence[Bool[np.ndarray, "_"]] | None = None,
+        soft: Vector | None = None,
     ) -> list[RecordLinearization]:
         """Linearized records at states x (N, size).
 
         Args:
             reference: step errors are by `Form.by_inertia`; None: as they are.
             touched: steps of each record that have no errors, as the impulse of an end stop is unknown; None: no step.
+            soft: as in `Form.linearized`.
         """
-        given = []
-        for record, states in zip(records, x, strict=True):
-            # for equal shapes the last sample gets a step to itself, of any length, whose errors are masked
-            h, following = (np.append(part, part[-1:], axis=0) for part in (record.steps, states[1:]))
-            # NaN would reach derivatives of other rows through reverse mode
-            given.append((states, following, record.u, np.nan_to_num(record.z), h))
-        whole = [np.concatenate(part) for part in zip(*given, strict=True)]
-        stacked = self.form.linearized(tuple(whole), theta, reference)
+        whole = [
+            np.concatenate(part) for part in zip(*map(samples_of, records, x), strict=True)
+        ]
+        stacked = self.form.linearized(tuple(whole), theta, reference, soft)
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]
         linearized = []

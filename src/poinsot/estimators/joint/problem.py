@@ -30,6 +30,7 @@ from ...solve.dense import step_in_box
 
 if TYPE_CHECKING:
     from .sensitivity import Sensitivity
+    from .smoothing import Doubt
 
 CUTOFF = 10.0
 """Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
@@ -375,6 +376,7 @@ class JointFit:
         history: one entry per accepted step, the initial guess first.
         paths: motion of each record.
         sensitivity: uncertainty of the open parameters.
+        doubt: about dry friction, with which the residuals were weighted.
     """
 
     names: tuple[str, ...]
@@ -385,6 +387,7 @@ class JointFit:
     paths: tuple[RecordFit, ...]
     sensitivity: Sensitivity = field(repr=False)
     remaining: float = 0.0
+    doubt: Doubt | None = field(default=None, repr=False)
 
     @property
     def converged(self) -> bool:

@@ -6,6 +6,13 @@ by the damped Gauss-Newton iteration of `poinsot.solve`, whose gain-ratio rule i
 damping is alpha D, with D the largest diagonal of J^T J so far in place of his identity, so that units and
 scales of parameters do not matter. Records share theta: each has a band of its own (`linearization`).
 
+**Dry friction** is a sign, and near rest speeds do not say which: where they are known no better than to that, and
+where friction may stop the joint within a step. So up to `SURE` standard deviations of the smoothed rates, and up to
+the change of a rate by friction F in a step of h, friction is a smooth c(v) F, and its impulse has the variance (1 -
+c^2) (F h)^2 of a sign with the mean c, beside 1 / kappa. Both are those where a search begins, and searches are
+repeated as long as they come closer. A search without them ends at kinks, beyond which nothing says which way friction
+is. Steps in which a joint reverses faster than that are as exact as others (`models.maximal.reduced`).
+
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance).
 """
@@ -15,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +31,21 @@ from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
 from ...models.maximal.reduced import loops
-from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
+from ...solve import (
+    DampedStep,
+    GainRatio,
+    GaussNewton,
+    Iteration,
+    Method,
+    Minimum,
+    ProgressCallback,
+    Stop,
+    stop_requested,
+)
+from ...statistics import NORMAL_95
 from .closing import closed
 from .forms import FORMS, ReducedForm
-from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
+from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize, samples_of
 from .problem import (
     MIN_SAMPLES,
     AcceptedStep,
@@ -51,6 +70,10 @@ GUESS_ITERATIONS, GUESS_TOLERANCE, GUESS_RISE = 8, 1e-2, 4.0
 """Settings of fits of the initial guess, and factor by which the weight of their residuals must exceed the one before
 for another fit.
 """
+SURE = NORMAL_95
+"""Standard deviations of a rate from which its direction is known."""
+CLOSER, DOUBTS = 2.0, 4
+"""Factor by which speeds in doubt must fall for another search, and most searches that may be repeated."""
 
 
 @lru_cache(maxsize=16)
@@ -116,6 +139,24 @@ class JointSmoothing(Method):
         damping, kink_factor = self.damping, self.kink_factor
         return GaussNewton(self.max_iterations, self.tolerance, damping=damping, kink_factor=kink_factor)
 
+    def minimize(
+        self, start: JointIterate, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> Minimum[JointIterate]:
+        """Iterate from `start`, with doubt about dry friction as known there, and then as known after that."""
+        quick = replace(self, max_iterations=GUESS_ITERATIONS, tolerance=GUESS_TOLERANCE).iteration
+        at, doubt = start, start.doubt()
+        history: tuple[Iteration, ...] = ()
+        for _ in range(DOUBTS if doubt is not None else 0):
+            minimum = quick.minimize(at.doubting(doubt), stop=stop)
+            at, history, before = minimum.at, (*history, *minimum.history), doubt
+            doubt = at.doubt()
+            if doubt is None or not (doubt.soft < before.soft / CLOSER).any() or stop_requested(stop):
+                break
+        minimum = self.iteration.minimize(
+            at if doubt is None else at.doubting(doubt), progress=progress, stop=stop
+        )
+        return replace(minimum, history=(*history, *minimum.history))
+
     def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
         """(q,) least diagonals of J^T J for damping where the sum of squares is `squares`, see `least_effect`."""
         return self.least_effect * max(squares, 1e-300) / parameters.size**2
@@ -150,14 +191,25 @@ class JointSmoothing(Method):
             InvalidSignals: if a record does not fit the mechanism.
         """
         start = RecordEquations(self, problem).start()
-        return start.equations.result(start, self.iteration.minimize(start, progress=progress, stop=stop))
+        return start.equations.result(start, self.minimize(start, progress=progress, stop=stop))
+
+
+class Doubt(NamedTuple):
+    """Dry friction whose direction is not known.
+
+    Args:
+        soft: (n,) speeds up to which it is linear. std: (N, m) standard deviations of its impulses of each record.
+    """
+
+    soft: Vector
+    std: tuple[np.ndarray, ...]
 
 
 class RecordEquations:
-    """Weighted residuals of records that share theta, with their normal equations."""
+    """Weighted residuals of records that share theta, with their normal equations; None: friction is not in doubt."""
 
-    def __init__(self, method: JointSmoothing, problem: JointSmoothingProblem):
-        self.method, self.problem, self.parameters = method, problem, problem.parameters
+    def __init__(self, method: JointSmoothing, problem: JointSmoothingProblem, doubt: Doubt | None = None):
+        self.method, self.problem, self.parameters, self.doubt = method, problem, problem.parameters, doubt
         self.linearizer = compiled_linearizer(problem.model, method.form)
         self.form = self.linearizer.form
         self.noise = method.noise_of(problem.model)
@@ -209,27 +261,44 @@ class RecordEquations:
         at = JointIterate(RecordEquations(method, problem), [x], problem.parameters.theta)
         for _ in range(fits):
             weight = at.own_weight
-            at = method.iteration.minimize(at.weighing(weight)).at
+            at = method.minimize(at.weighing(weight)).at
             if not at.own_weight > GUESS_RISE * weight:
                 break
         return at.x[0], at.own_weight
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
-        root = float(np.sqrt(self.method.weight))
-        roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
+        soft = None if self.doubt is None else self.doubt.soft
         linearized = self.linearizer.all_of(
-            self.problem.records, x, theta, self.method.reference, self.touched
+            self.problem.records, x, theta, self.method.reference, self.touched, soft
         )
-        return [record.weighted(roots, root).opened(self.parameters.open) for record in linearized]
+        root = float(np.sqrt(self.method.weight))
+        return [
+            record.weighted(roots, root).opened(self.parameters.open)
+            for record, roots in zip(linearized, self.roots(), strict=True)
+        ]
+
+    def roots(self, weight: float | None = None) -> list[np.ndarray]:
+        """(N, m) 1 / standard deviations of the errors of each record; None: with the weight of the method."""
+        weight, found = weight or self.method.weight, []
+        for k, record in enumerate(self.problem.records):
+            steps = np.full((len(record.times), self.form.rows), np.sqrt(weight))
+            if self.doubt is not None:
+                steps = 1 / np.hypot(1 / steps, self.doubt.std[k])
+            readings = np.broadcast_to(1 / self.noise, (len(steps), len(self.noise)))
+            found.append(np.concatenate([steps, readings], axis=1))
+        return found
 
     def result(self, start: JointIterate, minimum: Minimum[JointIterate]) -> JointFit:
         """The fit where the iteration ended."""
-        m, root, at_end = self.form.rows, float(np.sqrt(self.method.weight)), minimum.at
+        m, at_end = self.form.rows, minimum.at
         theta, samples = at_end.theta, sum(len(x) for x in at_end.x)
         spread = sensitivity(at_end.linearized, m, self.parameters.prior_weight)
         paths = []
-        for record, x, at in zip(self.problem.records, at_end.x, at_end.linearized, strict=True):
+        parts = zip(
+            self.problem.records, at_end.x, at_end.linearized, at_end.equations.roots(), strict=True
+        )
+        for record, x, at, roots in parts:
             y, rate, states = self.form.unpack(x, theta)
             # with the share of theta's robust covariance; unobservable parameters have none
             std = np.sqrt(state_variances(at, spread.robust)) if self.method.state_std else None
@@ -244,7 +313,7 @@ class RecordEquations:
                     states=states,
                     expected=self.form.read(x, theta),
                     observation_errors=np.where(np.isnan(record.z), np.nan, at.e[:, m:] * self.noise),
-                    step_errors=np.asarray(at.e[:-1, :m] / root),
+                    step_errors=np.asarray(at.e[:-1, :m] / roots[:-1, :m]),
                     std=std,
                     cost=at.cost,
                 )
@@ -269,6 +338,7 @@ class RecordEquations:
             history=tuple(accepted),
             paths=tuple(paths),
             sensitivity=spread,
+            doubt=at_end.equations.doubt,
         )
 
 
@@ -302,19 +372,58 @@ class JointIterate:
 
     @property
     def own_weight(self) -> float:
-        """kappa from the present residuals of steps, 1 / mean square."""
-        m, method = self.equations.form.rows, self.equations.method
-        # the first row of a sample is missing where it has no step
-        steps = np.concatenate([at.e[np.asarray(at.there)[:, 0], :m] for at in self.linearized])
-        return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
+        """kappa from the present residuals of steps, 1 / mean square, of those without doubt if there are some."""
+        m, found, sure = self.equations.form.rows, [], []
+        for at, roots in zip(self.linearized, self.equations.roots(), strict=True):
+            there = np.asarray(at.there)[:, 0]  # the first row of a sample is missing where it has no step
+            steps = roots[there, :m]
+            found.append((at.e[there, :m] / steps).ravel())
+            sure.append((steps >= np.sqrt(self.equations.method.weight) * (1 - 1e-9)).ravel())
+        errors, known = np.concatenate(found), np.concatenate(sure)
+        errors = errors[known] if known.any() else errors
+        return errors.size / max(float(np.sum(errors**2)), 1e-300)
+
+    def doubt(self) -> Doubt | None:
+        """Of dry friction at these states and theta; None where there is none, or the form has no joint coordinates."""
+        form, problem = self.equations.form, self.equations.problem
+        if not isinstance(form, ReducedForm) or not form.structure.dry.any():
+            return None
+        errors = sum(float(at.count.sum()) for at in self.linearized)
+        freedom = errors - sum(x.shape[0] for x in self.x) * form.degrees
+        none = np.zeros((len(self.equations.parameters.open),) * 2)
+        variances = np.concatenate([state_variances(at, none)[:, form.n :] for at in self.linearized])
+        unsure = SURE * np.sqrt(2 * self.cost / max(freedom, 1.0) * np.median(variances, axis=0))
+
+        def impulses(soft: Vector) -> list[np.ndarray]:
+            return [
+                form.doubts(samples_of(record, x), self.theta, soft)
+                for record, x in zip(problem.records, self.x, strict=True)
+            ]
+
+        # of friction that is all in doubt
+        changed = [
+            np.einsum("kii,ki->ki", np.linalg.inv(form.inertias(x, self.theta)), whole[:, : form.n])
+            for x, whole in zip(self.x, impulses(np.full(form.n, np.inf)), strict=True)
+        ]
+        soft = np.maximum(unsure, np.median(np.concatenate(changed), axis=0))
+        return Doubt(soft, tuple(impulses(soft)))
+
+    def doubting(self, doubt: Doubt | None) -> JointIterate:
+        """The same states and theta with this doubt."""
+        equations = RecordEquations(self.equations.method, self.equations.problem, doubt)
+        return JointIterate(equations, self.x, self.theta)
 
     def weighing(self, weight: float) -> JointIterate:
         """The same states and theta where residuals of steps have another weight, without another linearization."""
         method = replace(self.equations.method, weight=weight)
         root = np.sqrt(weight / self.equations.method.weight)
-        equations = RecordEquations(method, self.equations.problem)
-        roots = np.concatenate([np.full(equations.form.rows, root), np.ones(len(equations.noise))])
-        linearized = [record.weighted(roots, root) for record in self.linearized]
+        equations = RecordEquations(method, self.equations.problem, self.equations.doubt)
+        linearized = [
+            record.weighted(new / old, root)
+            for record, new, old in zip(
+                self.linearized, equations.roots(), self.equations.roots(), strict=True
+            )
+        ]
         return JointIterate(equations, self.x, self.theta, linearized=linearized)
 
     @cached_property

@@ -44,8 +44,15 @@ class StepFunctions:
 
     def __init__(self, form: ReducedForm):
         self.form = form
-        functions = self._linearization, self._step, self._first, self._readings, self._inertias
-        self._linearized, self._after, self._start, self._read, self._inertia = (
+        functions = (
+            self._linearization,
+            self._step,
+            self._first,
+            self._readings,
+            self._inertias,
+            self._doubts,
+        )
+        self._linearized, self._after, self._start, self._read, self._inertia, self._doubt = (
             cache(function) for function in functions
         )
 
@@ -53,12 +60,11 @@ class StepFunctions:
         self,
         samples: tuple[np.ndarray, ...],
         theta: Vector,
-        reference: Vector | None = None,
+        reference: Vector | None,
+        soft: Vector,
     ) -> list[np.ndarray]:
-        """e (N, m), A and B (N, m, d) and P (N, m, p) of samples: states, those that follow, controls, readings, steps;
-        with a reference, step errors are by `Form.by_inertia`.
-        """
-        given = [theta] if reference is None else [theta, reference]
+        """See `Form.linearized`."""
+        given = [theta, soft] if reference is None else [theta, soft, reference]
         e, *slopes = self._mapped(self._linearized(reference is not None), samples, given)
         return [e[:, :, 0], *slopes]
 
@@ -81,6 +87,13 @@ class StepFunctions:
     def read(self, x: np.ndarray, theta: Vector) -> Float[np.ndarray, "N s"]:
         """h(x) of all states."""
         return self._mapped(self._read(), (x,), [theta])[0][:, :, 0]
+
+    def doubts(
+        self, samples: tuple[np.ndarray, ...], theta: Vector, soft: Vector
+    ) -> Float[np.ndarray, "N n"]:
+        """See `Form.doubts`, of one moment."""
+        x, y, u, _, h = samples
+        return self._mapped(self._doubt(), (x, y, u, h), [theta, soft])[0][:, :, 0]
 
     def inertias(self, x: np.ndarray, theta: Vector) -> Float[np.ndarray, "N n n"]:
         """Inertia of all states."""
@@ -109,20 +122,18 @@ class StepFunctions:
 
     def _linearization(self, by_inertia: bool) -> Any:
         form, (x, y, u, z, h, theta) = self.form, self._symbols
-        d, d_next, reference = (
-            symbols(name, count)
-            for name, count in (("d", form.degrees), ("n", form.degrees), ("r", len(theta)))
-        )
+        sizes = {"d": form.degrees, "n": form.degrees, "s": form.n, "r": len(theta)}
+        d, d_next, soft, reference = (symbols(name, count) for name, count in sizes.items())
 
         def errors(
-            d: Any, d_next: Any, x: Any, y: Any, u: Any, z: Any, h: Any, theta: Any
+            d: Any, d_next: Any, x: Any, y: Any, u: Any, z: Any, h: Any, theta: Any, soft: Any
         ) -> tuple[Any, Any, Any]:
             start, end = form.plus(x, d), form.plus(y, d_next)
-            step = form.balance(start, end, u, theta, h[0])
+            step = form.balance(start, end, u, theta, h[0], soft)
             # the difference first, then without full turns: in [-pi, pi] for any turn of the state
             return step, form.model.reading_errors(form.readings(start, theta), z), start
 
-        step, away, start = traced(errors, d, d_next, x, y, u, z, h, theta)
+        step, away, start = traced(errors, d, d_next, x, y, u, z, h, theta, soft)
         step = without_forces(step)
         if by_inertia:
             M, M_ref = (matrix_of(traced(form.inertia, start, numbers)) for numbers in (theta, reference))
@@ -130,7 +141,7 @@ class StepFunctions:
             step = ca.vec(ca.mtimes(M_ref, ca.solve(M, ca.reshape(step, n, step.numel() // n))))
         e = ca.vertcat(step, column(away))
         slopes = [ca.densify(ca.jacobian(e, column(by))) for by in (d, d_next, theta)]
-        inputs = [column(part) for part in (d, d_next, x, y, u, z, h, theta, reference)]
+        inputs = [column(part) for part in (d, d_next, x, y, u, z, h, theta, soft, reference)]
         whole = ca.Function("e", inputs, [ca.densify(e), *slopes])
         # of changes that are 0 much vanishes
         at_zero = whole(*([ca.SX(ca.DM.zeros(form.degrees))] * 2), *inputs[2:])
@@ -194,6 +205,16 @@ class StepFunctions:
         x, *_, theta = self._symbols
         read = traced(self.form.readings, x, theta)
         return ca.Function("read", [column(x), column(theta)], [ca.densify(column(read))])
+
+    def _doubts(self) -> Any:
+        x, y, u, _, h, theta = self._symbols
+        given = x, y, u, h, theta, symbols("s", self.form.n)
+
+        def doubt(x: Any, y: Any, u: Any, h: Any, theta: Any, soft: Any) -> Any:
+            return self.form.balance(x, y, u, theta, h[0], soft).doubt
+
+        doubts = column(traced(doubt, *given))
+        return ca.Function("doubt", [column(part) for part in given], [ca.densify(doubts)])
 
     def _inertias(self) -> Any:
         x, *_, theta = self._symbols

@@ -34,14 +34,14 @@ from .linearization import RecordLinearization
 from .prediction import window_errors
 from .problem import LARGEST_PART, JointFit, JointSmoothingProblem, horizon_of
 from .sensitivity import RIDGE, UNOBSERVABLE
-from .smoothing import JointIterate, JointSmoothing, RecordEquations
+from .smoothing import Doubt, JointIterate, JointSmoothing, RecordEquations
 
 DIFFUSE = 1e2
 """Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
 Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""F, G, covariances of B^-1 w, whether the next state is unknown, H and E of one record, (N, ...) each."""
+"""F, G, B^-1, whether the next state is unknown, H and E of one record, (N, ...) each."""
 
 
 def _tangents(at: RecordLinearization, rows: int) -> Tangents:
@@ -49,8 +49,8 @@ def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     B, unknown = at.by_next[:, :rows].copy(), ~np.asarray(at.there)[:, 0]
     B[unknown] = np.eye(B.shape[1])  # no step follows the last state, and steps at end stops have no errors
     inverse = np.linalg.inv(B)
-    F, G, Q = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2)
-    return F, G, Q, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
+    F, G = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows]
+    return F, G, inverse, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
 
 @njit(cache=True)
@@ -81,15 +81,20 @@ def _process_reading(S: np.ndarray, h: np.ndarray, e: np.ndarray, squares: np.nd
 
 @njit(cache=True)
 def _filtered(
-    tangents: Tangents, first: np.ndarray, weights: np.ndarray, chosen: np.ndarray, parts: int
+    tangents: Tangents,
+    first: np.ndarray,
+    weights: np.ndarray,
+    variances: tuple[np.ndarray, ...],
+    chosen: np.ndarray,
+    parts: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(W, K, d, q + 1) states from readings up to each chosen sample (N,), with a column for each entry of c.
 
     Beside them sums of |Y c|^2 over equal parts, (parts, K, q + 1, q + 1), and of log C, (K,). Readings have unit
     variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
-    H and E of errors of the first state, at weight 1.
+    H and E of errors of the first state, at weight 1. `variances`: (N, m) of errors of steps, at each weight.
     """
-    F, G, Q, unknown, H, E = tangents
+    F, G, inverse, unknown, H, E = tangents
     N, d, columns = G.shape
     states = np.zeros((chosen.sum(), len(weights), d, columns))
     squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
@@ -106,7 +111,11 @@ def _filtered(
                 window += 1
             propagated = np.zeros_like(S)
             _add_product(propagated, F[k], S)
-            S[:, :d] = DIFFUSE * np.eye(d) if unknown[k] else Q[k] / weight
+            S[:, :d] = 0.0
+            if unknown[k]:
+                S[:, :d] = DIFFUSE * np.eye(d)
+            else:
+                _add_product(S[:, :d], inverse[k] * variances[j][k], inverse[k].T)
             S[:, d:] = propagated[:, d:] + G[k]
             _add_product(S[:, :d], propagated[:, :d], F[k].T)
     return states, squares, logs
@@ -116,17 +125,23 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
     """(K,) log likelihood of weights (K,), and (K, W) `window_errors` of readings predicted from others, by the
     linearization at an iterate, which holds near its own weight.
     """
-    equations, theta, weights = at.equations, at.theta, weights / at.equations.method.weight
+    equations, theta, relative = at.equations, at.theta, weights / at.equations.method.weight
+    own, every = equations.roots(), [equations.roots(weight) for weight in weights.tolist()]
     model, parameters, records = equations.problem.model, equations.parameters, equations.problem.records
     q, parts = len(parameters.open), LARGEST_PART if len(records) == 1 else 1
     filtered = []
-    for linearized, T in zip(at.linearized, horizon_of(model, records, model.theta), strict=True):
+    lengths = horizon_of(model, records, model.theta)
+    for r, (linearized, T) in enumerate(zip(at.linearized, lengths, strict=True)):
         last, tangents = len(linearized.e) - 1, _tangents(linearized, equations.form.rows)
         starts = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, max(T // OVERLAP, 1))
         e, *by = linearized.start or (np.zeros(0), np.zeros((0, linearized.by_x.shape[2])), np.zeros((0, q)))
         first, chosen = np.column_stack([*by, e])[:, None], np.isin(np.arange(last + 1), starts)
         windows = starts, min(T, last - int(starts[-1]))
-        filtered.append((linearized, tangents, windows, *_filtered(tangents, first, weights, chosen, parts)))
+        m = equations.form.rows
+        variances = tuple((own[r][:, :m] / other[r][:, :m]) ** 2 for other in every)
+        filtered.append(
+            (linearized, tangents, windows, *_filtered(tangents, first, relative, variances, chosen, parts))
+        )
     squares, logs = np.stack([row[4] for row in filtered], axis=1), sum(row[5] for row in filtered)
 
     def squared_effects(S: np.ndarray) -> Vector:
@@ -257,26 +272,30 @@ class WeightChoice:
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
         # log10 of a weight, that of its fit, its log likelihood, and errors of windows
         rows: list[np.ndarray] = []
-        # states and theta of the fit with a weight, by its log10
-        fits: dict[float, tuple[list[np.ndarray], Vector]] = {}
+        # states, theta and doubt of the fit with a weight, by its log10
+        fits: dict[float, tuple[list[np.ndarray], Vector, Doubt | None]] = {}
 
         latest = RecordEquations(method, problem).start()
 
-        def ended(x: list[np.ndarray], theta: Vector) -> JointIterate:
+        def ended(x: list[np.ndarray], theta: Vector, doubt: Doubt | None) -> JointIterate:
             """Where a fit ended, with its inertia as the reference."""
-            equations = RecordEquations(replace(method, reference=theta), replace(problem, theta=theta))
+            equations = RecordEquations(
+                replace(method, reference=theta), replace(problem, theta=theta), doubt
+            )
             return JointIterate(equations, x, theta)
 
         def start(at: float) -> JointIterate:
             """Where the fit nearest to the weight 10^at ended, with this weight."""
             nearest = min(fits, key=lambda log_weight: abs(log_weight - at), default=None)
-            x, theta = (latest.x, latest.theta) if nearest is None else fits[nearest]
-            return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
+            ends = latest.theta if nearest is None else fits[nearest][1]
+            begun = latest if nearest is None or ends is latest.theta else ended(*fits[nearest])
+            return begun.weighing(10**at)
 
         def fit_weight(at: float) -> np.ndarray:
             nonlocal latest
-            end = quick.iteration.minimize(start(at), stop=stop).at
-            fits[at], latest = (end.x, end.theta), ended(end.x, end.theta)
+            end = quick.minimize(start(at), stop=stop).at
+            fits[at] = end.x, end.theta, end.equations.doubt
+            latest = ended(*fits[at])
             likely, errors = other_weights(latest, 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
@@ -309,7 +328,7 @@ class WeightChoice:
         if usable.any():  # none is where even the first fit has diverged
             at = self.most_likely(table[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
         begun = start(at)
-        fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
+        fit = begun.equations.result(begun, method.minimize(begun, stop=stop))
         tried, scores = 10 ** table[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 

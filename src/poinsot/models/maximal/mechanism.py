@@ -165,11 +165,21 @@ class Model(Brief):
         return self.balance(before, after, u, theta, h).without_forces()
 
     def balance(
-        self, before: JointMotion, after: JointMotion, u: Controls, theta: Theta, h: Scalar
+        self,
+        before: JointMotion,
+        after: JointMotion,
+        u: Controls,
+        theta: Theta,
+        h: Scalar,
+        soft: Float[Numbers, "n"] | float = 0.0,
     ) -> reduced.Balance:
-        """These errors, with what forces that close loops are in them."""
+        """These errors, with what forces that close loops are in them.
+
+        Args:
+            soft: speed of each coordinate, beyond that of a joint that sticks, up to which dry friction is linear.
+        """
         self.needs_joined_bodies("the balance in joint coordinates")
-        return reduced.balance(self.structure, self.values(theta), before, after, u, h)
+        return reduced.balance(self.structure, self.values(theta), before, after, u, h, soft)
 
     def joint_inertia(self, y: Configuration, theta: Theta) -> Float[Array, "n n"]:
         """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""

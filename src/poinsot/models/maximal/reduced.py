@@ -283,10 +283,12 @@ class Balance(NamedTuple):
 
     Args:
         errors: (2, n) e_1 and sqrt(3) e_2 [N m s] or [N s], with the forces of loops.
+        doubt: (n,) standard deviations of impulses of dry friction whose direction the speeds leave open.
         by_forces: (2 n, 2 c) their change G by these, c gaps. gaps: (2 c,) h/2 m (g_1 / h, J_1 y'_1).
     """
 
     errors: Float[Array, "2 n"]
+    doubt: Float[Array, "n"]
     by_forces: Float[Array, "_ _"]
     gaps: Float[Array, "_"]
 
@@ -301,25 +303,39 @@ class Balance(NamedTuple):
 
 
 def balance(
-    structure: Structure, values: Values, before: JointMotion, after: JointMotion, u: Controls, h: Scalar
+    structure: Structure,
+    values: Values,
+    before: JointMotion,
+    after: JointMotion,
+    u: Controls,
+    h: Scalar,
+    soft: Float[Numbers, "n"] | float = 0.0,
 ) -> Balance:
-    """The balance of a step between two motions, under controls that are held over it."""
+    """The balance of a step between two motions, under controls that are held over it; `soft` as in `Model.balance`."""
     about, (y_0, r_0), (y_1, r_1) = _in_step(structure, before, after)
     chord = (y_1 - y_0) / h
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])
     rate = jnp.stack([r_0, 1.5 * chord - (r_0 + r_1) / 4, r_1])
     bend = jnp.stack([6 * chord - 4 * r_0 - 2 * r_1, r_1 - r_0, 2 * r_0 + 4 * r_1 - 6 * chord]) / h
 
-    def at_instant(y: Array, rate: Array, bend: Array) -> tuple[Array, Array]:
+    def at_instant(y: Array, rate: Array, bend: Array) -> tuple[Array, ...]:
         return _Mechanics.within(structure, values, y, rate, about).momenta_and_forces(rate, bend, u)
 
-    P, F = jax.vmap(at_instant)(y, rate, bend)
+    P, F, speed, level = jax.vmap(at_instant)(y, rate, bend)
+    doubt = jnp.zeros(len(y_0))
+    if structure.dry.any():
+        dry, doubt = _dry_friction(speed, level, jnp.asarray(values.stick)[_joints(structure)], jnp.asarray(soft))
+
+        def against(y: Array, rate: Array, effort: Array) -> Array:
+            return _Mechanics.within(structure, values, y, rate, about).at_balls(effort, transposed=True)
+
+        F = F - jax.vmap(against)(y, rate, dry)
     first = P[2] - P[0] - h / 6 * (F[0] + 4 * F[1] + F[2])
     second = 2 / 3 * (P[0] - 2 * P[1] + P[2]) - h / 6 * (F[2] - F[0])
     # sqrt(3): of a white force both moments then have the same variance, and one weight serves for both
     errors = jnp.stack([first, np.sqrt(3) * second])
     if not loops(structure):
-        return Balance(errors, jnp.zeros((errors.size, 0)), jnp.zeros(0))
+        return Balance(errors, h * doubt, jnp.zeros((errors.size, 0)), jnp.zeros(0))
 
     def gaps(y: Array) -> Array:
         return _Mechanics.within(structure, values, y, jnp.zeros(len(y)), about).gaps()
@@ -330,7 +346,40 @@ def balance(
     # a lever of 1 m
     open_after = jnp.concatenate([gaps(y_1) / h, J[2] @ r_1])
     scaled = h / 2 * jnp.mean(jnp.asarray(values.mass)) * open_after
-    return Balance(errors, h / 6 * jnp.concatenate([upper, lower]), scaled)
+    return Balance(errors, h * doubt, h / 6 * jnp.concatenate([upper, lower]), scaled)
+
+
+def _dry_friction(
+    speed: Float[Array, "3 n"], level: Float[Array, "3 n"], stick: Float[Array, "n"], soft: Array
+) -> tuple[Float[Array, "3 n"], Float[Array, "n"]]:
+    """Dry friction against the motion at both ends of a step and between, of which Simpson's rule takes both moments,
+    and the standard deviation of its mean.
+
+    Args:
+        speed, level: of joints, and of friction there. stick: drag of joints that stick. soft: as in `Model.balance`.
+    """
+
+    def mean(at: Float[Array, "3 n"]) -> Float[Array, "n"]:
+        return (at[0] + 4 * at[1] + at[2]) / 6
+
+    tiny = np.finfo(float).tiny
+    slow = 1.5 * level / stick + soft  # speeds of joints that stick
+    part = jnp.clip(speed / jnp.maximum(slow, tiny), -1.0, 1.0)
+    part = 1.5 * part - 0.5 * part**3
+    gained, average = speed[2] - speed[0], mean(level)
+    # where speeds change by more than these, and by less
+    reverses = gained**2 / (gained**2 + mean(slow) ** 2 + tiny)
+    until = (speed[0] + speed[2] - 4 * mean(speed)) * reverses / jnp.where(gained == 0, 1.0, 2 * gained)
+    until = 0.5 + jnp.clip(until, -0.5, 0.5)
+    two = part[0] * until + part[2] * (1 - until)
+    lever = (part[2] - part[0]) * until * (1 - until)
+    first, second = average * two, average * lever + (level[2] - level[0]) / 6 * two
+    smooth = level * part
+    first = mean(smooth) + reverses * (first - mean(smooth))
+    last = (smooth[2] - smooth[0]) / 6
+    second = 3 * (last + reverses * (second - last))
+    doubt = average * jnp.sqrt(jnp.maximum(1 - (part[0] ** 2 + part[2] ** 2) / 2, 0.0))
+    return jnp.stack([first - second, first, first + second]), doubt
 
 
 def loops(structure: Structure) -> list[int]:
@@ -466,8 +515,10 @@ class _Mechanics(NamedTuple):
 
     def momenta_and_forces(
         self, rate: Array, acceleration: Array, u: Numbers
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        """(n,) P, and F with all that acts in joints [N m s], [N m] or [N s], [N]."""
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"], Float[Array, "n"], Float[Array, "n"]]:
+        """(n,) P, F with all that acts in joints but dry friction, speeds of joints, and the levels of dry friction
+        [N m s], [N m], [rad/s], [N m] or [N s], [N], [m/s], [N].
+        """
         structure, values = self.structure, self.values
         joint, of = _joints(structure), self.of
         h = self.carried_momenta(rate)
@@ -475,13 +526,11 @@ class _Mechanics(NamedTuple):
         speed = self.at_balls(rate)
         bound, smooth = friction_parts(structure.laws, of("friction"), speed, jnp)
         effort = drive(structure, values, u)[joint, 0] - of("drag") * speed - smooth
-        if structure.dry.any():
-            if structure.load.any():
-                load = self.loads(rate, acceleration)
-                bound = jnp.where(structure.load[joint], bound * load, bound)
-            dry = jnp.clip(-of("stick") * speed, -bound, bound)
-            effort = effort + jnp.where(structure.dry[joint], dry, 0.0)
-        return self.along(h) + of("shaft") * rate, F + self.at_balls(effort, transposed=True)
+        if structure.dry.any() and structure.load.any():
+            load = self.loads(rate, acceleration)
+            bound = jnp.where(structure.load[joint], bound * load, bound)
+        level = jnp.where(structure.dry[joint], bound, 0.0)
+        return self.along(h) + of("shaft") * rate, F + self.at_balls(effort, transposed=True), speed, level
 
     def changes(self, rate: Array) -> Float[Array, "n 6"]:
         """Change of `motions` in a time by the rates: by dL/dy = changes . momenta, as axes move with the bodies that
