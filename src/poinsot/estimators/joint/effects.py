@@ -352,7 +352,7 @@ class Rollouts:
         moved: Vector | None = None,
         clock: float = 1.0,
     ) -> np.ndarray:
-        """(N, s) predicted readings of all windows, with other controls, parameters, first states and clock."""
+        """(N, s) predicted readings of all windows, with other controls, or other parameters, first states and clock."""
         theta = self.fit.theta if theta is None else theta
         return np.concatenate(
             [self.form.read(x, theta) for x in self.simulated(controls, theta, moved, clock)]
@@ -365,12 +365,19 @@ class Rollouts:
         moved: Vector | None = None,
         clock: float = 1.0,
     ) -> list[np.ndarray]:
-        """States of all windows of each record, with other controls, parameters, first states and clock."""
+        """States of all windows of each record, with other controls, or with other parameters, first states and clock."""
         parts = []
         for k, (record, at, x) in enumerate(zip(self.problem.records, self.starts, self.states, strict=True)):
             u = record.u if controls is None else controls[k]
             x = x if moved is None else self.form.moved(x, np.tile(moved, (len(x), 1)))
-            states = self.form.simulated(x, u[at], clock * record.steps[at], theta)[:, 1:]
+            anew = np.ones(len(at), dtype=bool)
+            states = np.empty((*at.shape, self.form.size))
+            if controls is not None:  # windows with the same controls move alike
+                anew = (u[at] != record.u[at]).any(axis=(1, 2))
+                states[~anew] = self.rolled[k].reshape(states.shape)[~anew]
+            if anew.any():
+                h = clock * record.steps[at[anew]]
+                states[anew] = self.form.simulated(x[anew], u[at[anew]], h, theta)[:, 1:]
             parts.append(states.reshape(-1, self.form.size))
         return parts
 

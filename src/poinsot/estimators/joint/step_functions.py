@@ -20,8 +20,9 @@ from .stops import at_stops
 if TYPE_CHECKING:
     from .forms import ReducedForm
 
-NEWTON_STEPS = 6
-"""Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
+NEWTON_STEPS = 4
+"""Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one more. Where a joint
+stops within a step some go back and forth across the kink, however many there are; shorter steps do not."""
 
 
 def without_forces(balance: Balance) -> Any:

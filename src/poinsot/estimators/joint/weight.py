@@ -28,7 +28,6 @@ import numpy as np
 
 from ...arrays import Bool, Float, Vector
 from ...exceptions import InvalidMethod
-from ...kernels import njit
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .linearization import RecordLinearization
 from .prediction import window_errors
@@ -53,72 +52,50 @@ def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     return F, G, inverse, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
 
-@njit(cache=True)
-def _add_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
-    """C += A B, in loops: calls of a library cost more than products of small matrices."""
-    for i in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            for j in range(B.shape[1]):
-                C[i, j] += A[i, k] * B[k, j]
-
-
-@njit(cache=True)
-def _process_reading(S: np.ndarray, h: np.ndarray, e: np.ndarray, squares: np.ndarray) -> float:
-    """Update S = (P, d), (d, d + q + 1), by a reading 0 = h d + e c + v; add |Y c|^2 to `squares`; log C."""
-    d, row = len(S), np.zeros((1, S.shape[1]))  # (h P, Y)
-    row[0, d:] = e
-    _add_product(row, h, S)
-    C = 1.0 + np.sum(row[0, :d] * h[0])
-    _add_product(squares, row[:, d:].T / C, row[:, d:])
-    gain = row[:, :d].T / C
-    _add_product(S, -gain, row)
-    # Joseph's form, which keeps P positive semidefinite where readings have far more weight than steps
-    rest = gain.copy()
-    _add_product(rest, S[:, :d], -h.T)
-    _add_product(S[:, :d], rest, gain.T)
-    return float(np.log(C))
-
-
-@njit(cache=True)
 def _filtered(
     tangents: Tangents,
-    first: np.ndarray,
-    weights: np.ndarray,
-    variances: tuple[np.ndarray, ...],
-    chosen: np.ndarray,
+    first: tuple[np.ndarray, np.ndarray],
+    weights: Vector,
+    variances: np.ndarray,
+    chosen: Bool[np.ndarray, "N"],
     parts: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(W, K, d, q + 1) states from readings up to each chosen sample (N,), with a column for each entry of c.
+    """(W, K, d, q + 1) states from readings up to each chosen sample, with a column for each entry of c.
 
-    Beside them sums of |Y c|^2 over equal parts, (parts, K, q + 1, q + 1), and of log C, (K,). Readings have unit
-    variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
-    H and E of errors of the first state, at weight 1. `variances`: (N, m) of errors of steps, at each weight.
+    Beside them sums of |Y c|^2 over equal parts, (parts, K, q + 1, q + 1), and of log C, (K,). `first`: (m_0, d) and
+    (m_0, q + 1) H and E of errors of the first state, at relative weight 1. `variances`: (K, N, m) of errors of steps.
     """
     F, G, inverse, unknown, H, E = tangents
-    N, d, columns = G.shape
-    states = np.zeros((chosen.sum(), len(weights), d, columns))
-    squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
-    for j, weight in enumerate(weights):
-        S, window, root = np.zeros((d, d + columns)), 0, np.sqrt(weight)
-        S[:, :d] = DIFFUSE * np.eye(d)
-        for row in first:
-            logs[j] += _process_reading(S, root * row[:, :d], root * row[0, d:], squares[0, j])
-        for k in range(N):
-            for i in range(H.shape[1]):
-                logs[j] += _process_reading(S, H[k, i : i + 1], E[k, i], squares[k * parts // N, j])
-            if chosen[k]:
-                states[window, j] = S[:, d:]
-                window += 1
-            propagated = np.zeros_like(S)
-            _add_product(propagated, F[k], S)
-            S[:, :d] = 0.0
-            if unknown[k]:
-                S[:, :d] = DIFFUSE * np.eye(d)
-            else:
-                _add_product(S[:, :d], inverse[k] * variances[j][k], inverse[k].T)
-            S[:, d:] = propagated[:, d:] + G[k]
-            _add_product(S[:, :d], propagated[:, :d], F[k].T)
-    return states, squares, logs
+    (N, d, columns), K = G.shape, len(weights)
+    squares, logs, states = np.zeros((parts, K, columns, columns)), np.zeros(K), []
+    P, S = np.tile(DIFFUSE * np.eye(d), (K, 1, 1)), np.zeros((K, d, columns))
+
+    def process(H: np.ndarray, E: np.ndarray, part: int) -> None:
+        """Update S and its covariance P by readings 0 = H d + E c + v of unit variance."""
+        nonlocal P, S
+        H_t = H.swapaxes(-1, -2)
+        innovation = H @ S + E
+        C = H @ P @ H_t + np.eye(H.shape[-2])
+        weight = np.linalg.inv(C)
+        gain = P @ H_t @ weight
+        rest = np.eye(d) - gain @ H
+        # Joseph's form, which keeps P positive semidefinite where readings have far more weight than steps
+        P, S = rest @ P @ rest.swapaxes(1, 2) + gain @ gain.swapaxes(1, 2), S - gain @ innovation
+        squares[part] += innovation.swapaxes(1, 2) @ (weight @ innovation)
+        logs[:] += np.linalg.slogdet(C)[1]
+
+    root = np.sqrt(weights)[:, None, None]
+    process(root * first[0], root * first[1], 0)
+    for k in range(N):
+        process(H[k], E[k], k * parts // N)
+        if chosen[k]:
+            states.append(S)
+        S = F[k] @ S + G[k]
+        if unknown[k]:
+            P = np.tile(DIFFUSE * np.eye(d), (K, 1, 1))
+        else:
+            P = F[k] @ P @ F[k].T + (inverse[k] * variances[:, k, None]) @ inverse[k].T
+    return np.array(states), squares, logs
 
 
 def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.ndarray, "K W"]]:
@@ -135,10 +112,11 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
         last, tangents = len(linearized.e) - 1, _tangents(linearized, equations.form.rows)
         starts = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, max(T // OVERLAP, 1))
         e, *by = linearized.start or (np.zeros(0), np.zeros((0, linearized.by_x.shape[2])), np.zeros((0, q)))
-        first, chosen = np.column_stack([*by, e])[:, None], np.isin(np.arange(last + 1), starts)
+        first = by[0], np.column_stack([by[1], e])
+        chosen = np.isin(np.arange(last + 1), starts)
         windows = starts, min(T, last - int(starts[-1]))
         m = equations.form.rows
-        variances = tuple((own[r][:, :m] / other[r][:, :m]) ** 2 for other in every)
+        variances = np.array([(own[r][:, :m] / other[r][:, :m]) ** 2 for other in every])
         filtered.append(
             (linearized, tangents, windows, *_filtered(tangents, first, relative, variances, chosen, parts))
         )

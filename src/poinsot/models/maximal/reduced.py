@@ -363,9 +363,8 @@ def _dry_friction(
         return (at[0] + 4 * at[1] + at[2]) / 6
 
     tiny = np.finfo(float).tiny
-    slow = 1.5 * level / stick + soft  # speeds of joints that stick
+    slow = level / stick + soft  # speeds of joints that stick
     part = jnp.clip(speed / jnp.maximum(slow, tiny), -1.0, 1.0)
-    part = 1.5 * part - 0.5 * part**3
     gained, average = speed[2] - speed[0], mean(level)
     # where speeds change by more than these, and by less
     reverses = gained**2 / (gained**2 + mean(slow) ** 2 + tiny)
