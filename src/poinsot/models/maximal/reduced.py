@@ -36,6 +36,16 @@ and of a white force e_1 and sqrt(3) e_2 are independent and as large. F takes c
 friction that depends on the load takes the constraints' forces from G^T lambda + F^T phi = p' - weight, p the momenta
 of the bodies, with accelerations of the cubic.
 
+*Dry friction* is F c(v), c between -1 and 1 the direction of v. Where a joint stops or reverses in a step, Simpson's
+rule would take it from three instants. With v linear before its zero and after it, at the part w of the step, c is c_0
+until there and then c_1, that of the joint at rest or the way back. The mean v = (v_0 w + v_1 (1 - w)) / 2 of the
+cubic's ends gives w, and
+
+    int c dt = h (c_0 w + c_1 (1 - w)),      2/h int c (t - t_m) dt = h (c_1 - c_0) w (1 - w),      w = (v_1 - 2 v) / (v_1 - v_0)
+
+so that a step with constant other forces is exact. Where v changes by less than the speed of a joint that sticks, c is
+smooth in it, and Simpson's rule is used.
+
 **Loops.** A joint that closes a loop has coordinates as well, and a gap: of the position and the axes of its child
 from where its coordinates would put them. (A ball without friction has none, and a gap of its position alone.) With
 the gaps g(y) and J = dg/dy, forces J^T lambda close it. With lambda linear over a step, its errors contain G lambda,
@@ -90,6 +100,8 @@ from .values import Structure, Values, branches, friction_parts, gather
 
 SMALL = 1e-9
 """Part of its trace on the diagonal of a matrix that need not be regular."""
+SLOWEST = 1e-9
+"""Least speed of a joint that sticks [rad/s] or [m/s], where dry friction has no size."""
 
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
@@ -362,12 +374,11 @@ def _dry_friction(
     def mean(at: Float[Array, "3 n"]) -> Float[Array, "n"]:
         return (at[0] + 4 * at[1] + at[2]) / 6
 
-    tiny = np.finfo(float).tiny
-    slow = level / stick + soft  # speeds of joints that stick
-    part = jnp.clip(speed / jnp.maximum(slow, tiny), -1.0, 1.0)
+    slow = jnp.maximum(level / stick + soft, SLOWEST)  # speeds of joints that stick
+    part = jnp.clip(speed / slow, -1.0, 1.0)
     gained, average = speed[2] - speed[0], mean(level)
     # where speeds change by more than these, and by less
-    reverses = gained**2 / (gained**2 + mean(slow) ** 2 + tiny)
+    reverses = gained**2 / (gained**2 + mean(slow) ** 2)
     until = (speed[0] + speed[2] - 4 * mean(speed)) * reverses / jnp.where(gained == 0, 1.0, 2 * gained)
     until = 0.5 + jnp.clip(until, -0.5, 0.5)
     two = part[0] * until + part[2] * (1 - until)
