@@ -60,8 +60,8 @@ ROUNDING = 32 * float(np.finfo(float).eps)
 Steiner's term is subtracted, and eigenvalues of a 3 x 3 matrix have errors of about ten ulp of the largest."""
 
 
-THIN, PROJECTIONS = 1e-3, 1000
-"""Least second moment of a completed inertia, by its trace, and most projections for it."""
+LEAST_MOMENT = 1e-3
+"""Least second moment of a completed inertia, by its trace."""
 
 
 def inertia_matrix(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
@@ -196,21 +196,46 @@ def closest_axes(
 def completed_inertia(
     I: Float[np.ndarray, "3 3"], known: Bool[np.ndarray, "3 3"]
 ) -> Float[np.ndarray, "3 3"]:
-    """An inertia of a real body about its centre of mass that agrees with I where it is known.
+    """The inertia of a real body about its centre of mass that agrees with I where it is known, and else differs from it
+    by the least sum of squares of relative changes; products of inertia relative to the roots of those of moments.
 
-    Second moments are projected in turn on those that are positive and on those that have the known entries of I. The
-    result is I if a real body has it, or if no real body has the known entries.
+    The result is I if a real body has it, or if no real body has the known entries.
     """
-    if np.linalg.eigvalsh(0.5 * np.trace(I) * np.eye(3) - I)[0] >= 0 or not np.trace(I) > 0:
+    from scipy.optimize import minimize
+
+    def least_second_moment(I: np.ndarray) -> tuple[float, Vector]:
+        """Its size and its axis."""
+        L, R = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
+        return float(L[0]), R[:, 0]
+
+    if least_second_moment(I)[0] >= 0 or known.all() or not np.trace(I) > 0:
         return I
-    least, found = THIN * np.trace(I), I
-    for _ in range(PROJECTIONS):
-        L, R = np.linalg.eigh(0.5 * np.trace(found) * np.eye(3) - found)
-        if L[0] >= 0.5 * least:
-            return found
-        Sigma = (R * np.maximum(L, least)) @ R.T
-        found = np.where(known, I, np.trace(Sigma) * np.eye(3) - Sigma)
-    return I
+    least = LEAST_MOMENT * np.trace(I)
+    moments = np.maximum(np.diag(I), least)
+    a, b = (part[~known[np.triu_indices(3)]] for part in np.triu_indices(3))
+    size = np.sqrt(moments[a] * moments[b])
+
+    def changed(by: Vector) -> np.ndarray:
+        found = I.copy()
+        found[a, b] = found[b, a] = I[a, b] + by * size
+        return found
+
+    def room(by: Vector) -> float:
+        return (least_second_moment(changed(by))[0] - least) / np.trace(I)
+
+    def slope(by: Vector) -> Vector:
+        axis = least_second_moment(changed(by))[1]
+        of_entries = np.where(a == b, 0.5 - axis[a] ** 2, -2 * axis[a] * axis[b])
+        return np.asarray(of_entries * size / np.trace(I))
+
+    result = minimize(
+        lambda by: by @ by,
+        np.zeros(len(size)),
+        jac=lambda by: 2 * by,
+        constraints={"type": "ineq", "fun": room, "jac": slope},
+        method="SLSQP",
+    )
+    return changed(result.x) if least_second_moment(changed(result.x))[0] >= 0.5 * least else I
 
 
 def is_consistent(pi: Inertial) -> Bool[np.ndarray, "*batch"]:

@@ -84,7 +84,7 @@ EXTRAS: dict[str, Any] = {
     "simulation?": named(Numbers, "noise drag geometry geometry_std")
     | named(Number, "friction mass")
     | {"law": str},
-    "mechanism?": named(Number, "weight step_s") | {"covariance": list[Numbers]},
+    "mechanism?": named(Number, "weight step_s") | {"covariance": list[Numbers], "completed": ByName},
     "flights?": named(Numbers, "impact_times_s lost_times_s? floor_heights_m? wall_modes_m?"),
     "body_motions?": [named(int, "samples bodies")],
     "convergence?": named(Numbers, "cost infeasibility") | {"parameters": dict[str, Numbers]},

@@ -358,7 +358,7 @@ def test_it_says_so_where_a_kink_ends_it():
     for seed in (2, 3, 4):
         record = swings.read("swing", TIMES, motion, np.random.default_rng(seed))
         for weight in (1e8, 1e10):
-            method = JointSmoothing(weight, swings.NOISE)
+            method = JointSmoothing(weight, swings.NOISE, doubts=False)
             fit = method.solve(
                 JointSmoothingProblem(swings.model(), [record], start, [*PIVOT, "pivot.coulomb"])
             )

@@ -56,6 +56,8 @@ from .weight import ChosenWeight, WeightChoice
 
 SPEEDS = 81
 """Points of a friction curve."""
+COMPLETIONS = 4
+"""Most fits with inertias that are held as a real body has them."""
 
 
 class ReadingColumn(NamedTuple):
@@ -76,6 +78,8 @@ class IdentifiedMechanism(Extra):
     Args:
         weight: kappa of the residuals of steps. step_s: time step of the records [s].
         mechanism: with the estimated values. parameters: all p.
+        completed: inertias that are held and that no real body has beside the estimated ones, as the nearest real body
+            has them.
     """
 
     key = "mechanism"
@@ -84,10 +88,16 @@ class IdentifiedMechanism(Extra):
     step_s: float
     mechanism: Mechanism = field(repr=False)
     parameters: EstimatedParameters = field(repr=False)
+    completed: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         covariance = of_next_recording(self.parameters.uncertainty)
-        return {"weight": self.weight, "step_s": self.step_s, "covariance": covariance.tolist()}
+        return {
+            "weight": self.weight,
+            "step_s": self.step_s,
+            "covariance": covariance.tolist(),
+            "completed": dict(self.completed),
+        }
 
     def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
         """A file of MuJoCo."""
@@ -101,14 +111,38 @@ class IdentifiedMechanism(Extra):
         return {f"{name}.xml": partial(write_text, text=text)}, notes
 
 
+def completed_entries(model: Model, fit: JointFit) -> dict[str, float]:
+    """Held entries of inertias as real bodies with the estimated ones have them, where they are no real body's.
+
+    Motions in a plane depend on few entries of an inertia.
+    """
+    mechanism, changed = model.mechanism.starting(fit.values), {}
+    for i in range(len(mechanism.bodies)):
+        names = {
+            entry.index[1]: name
+            for name, entry in mechanism.entries.items()
+            if entry.kind == "inertia" and entry.index[0] == i
+        }
+        six = np.asarray(mechanism.values.inertia)[i]
+        known = np.array([names[k] in fit.names for k in range(6)])
+        J, mask = (inertia_matrix(np.concatenate([np.zeros(4), part])) for part in (six, known))
+        found = completed_inertia(J, mask > 0)
+        if known.any() and found is not J:
+            changed |= {
+                names[k]: float(found[at]) for k, at in enumerate(SIX) if not known[k] and found[at] != J[at]
+            }
+    return changed
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The parts of an estimate; `chosen` is None where the weight was given."""
+    """The parts of an estimate; `chosen` is None where the weight was given; `completed`: of `IdentifiedMechanism`."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     chosen: ChosenWeight | None
+    completed: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def rollouts(self) -> Rollouts:
@@ -170,6 +204,7 @@ class Summary:
                     float(np.median(self.problem.records[0].steps)),
                     self.identified,
                     self.parameters,
+                    self.completed,
                 ),
                 Convergence(
                     names,
@@ -327,26 +362,8 @@ class Summary:
 
     @cached_property
     def identified(self) -> Mechanism:
-        """The mechanism with the estimated values.
-
-        Motions in a plane depend on few entries of an inertia. Where no real body has the estimated ones and those that
-        are held, these are changed until one has.
-        """
-        mechanism = self.model.mechanism.starting(self.fit.values)
-        changed: dict[str, float] = {}
-        for i in range(len(mechanism.bodies)):
-            names = {
-                entry.index[1]: name
-                for name, entry in mechanism.entries.items()
-                if entry.kind == "inertia" and entry.index[0] == i
-            }
-            six = np.asarray(mechanism.values.inertia)[i]
-            known = np.array([names[k] in self.fit.names for k in range(6)])
-            J, mask = (inertia_matrix(np.concatenate([np.zeros(4), part])) for part in (six, known))
-            found = completed_inertia(J, mask > 0)
-            if known.any() and found is not J:
-                changed |= {names[k]: float(found[a, b]) for k, (a, b) in enumerate(SIX) if not known[k]}
-        return mechanism.starting(changed)
+        """The mechanism with the estimated values."""
+        return self.model.mechanism.starting(self.fit.values)
 
     def bodies(self) -> tuple[Body, ...]:
         """Bodies with an estimated mass property."""
@@ -500,9 +517,19 @@ class JointEstimation(Method):
             again = method.solve(begun, progress=progress, stop=stop)
             problem = replace(problem, theta=begun.theta, priors=begun.priors)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
+        completed: dict[str, float] = {}
+        for _ in range(COMPLETIONS):
+            changed = completed_entries(problem.model, fit)
+            if not changed or stop_requested(stop):
+                break
+            completed |= changed
+            model = problem.model.mechanism.starting(completed).model(problem.model.free)
+            problem = replace(problem, model=model)
+            again = method.solve(replace(problem, theta=fit.theta, guess=fit.paths), stop=stop)
+            fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
         problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))
-        summary = Summary(problem, method, fit, chosen)
+        summary = Summary(problem, method, fit, chosen, completed)
         estimate = summary.estimate()
         watch.lap("summary")
         if fit.status is not Status.interrupted and not stop_requested(stop):

@@ -114,9 +114,7 @@ class Linearizer:
             touched: steps of each record that have no errors, as the impulse of an end stop is unknown; None: no step.
             soft: as in `Form.linearized`.
         """
-        whole = [
-            np.concatenate(part) for part in zip(*map(samples_of, records, x), strict=True)
-        ]
+        whole = [np.concatenate(part) for part in zip(*map(samples_of, records, x), strict=True)]
         stacked = self.form.linearized(tuple(whole), theta, reference, soft)
         ends = np.cumsum([len(states) for states in x])[:-1]
         split = [np.split(part, ends) for part in stacked]

@@ -40,7 +40,6 @@ from ...solve import (
     Minimum,
     ProgressCallback,
     Stop,
-    stop_requested,
 )
 from ...statistics import NORMAL_95
 from .closing import closed
@@ -104,6 +103,7 @@ class JointSmoothing(Method):
             without it rounding errors change unobservable parameters by much.
         stops: (n, 2) positions from which a joint is in contact with its lower or upper end stop, -inf or inf where
             there is none. Steps in contact have no residuals (`stops`). None: those of the mechanism's stops.
+        doubts: whether the direction of dry friction near rest is in doubt, see above; as in Lacoursiere it is not.
         reference: (p,) theta whose inertia weights residuals of steps (`Form.by_inertia`), as in `JointEstimation`;
             None: the estimated theta, as in Lacoursiere, which biases inertia and friction towards zero where
             step residuals are large.
@@ -123,6 +123,7 @@ class JointSmoothing(Method):
     damping: GainRatio = JOINT_DAMPING
     least_effect: float = 1e-8
     stops: Float[np.ndarray, "n 2"] | None = None
+    doubts: bool = True
     reference: Vector | None = None
 
     def __post_init__(self) -> None:
@@ -143,18 +144,25 @@ class JointSmoothing(Method):
         self, start: JointIterate, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Minimum[JointIterate]:
         """Iterate from `start`, with doubt about dry friction as known there, and then as known after that."""
-        quick = replace(self, max_iterations=GUESS_ITERATIONS, tolerance=GUESS_TOLERANCE).iteration
+        iterations, tolerance = (
+            min(self.max_iterations, GUESS_ITERATIONS),
+            max(self.tolerance, GUESS_TOLERANCE),
+        )
+        quick = replace(self, max_iterations=iterations, tolerance=tolerance).iteration
         at, doubt = start, start.doubt()
         history: tuple[Iteration, ...] = ()
-        for _ in range(DOUBTS if doubt is not None else 0):
-            minimum = quick.minimize(at.doubting(doubt), stop=stop)
+        for _ in range(DOUBTS):
+            if doubt is None:
+                break
+            minimum = quick.minimize(at.doubting(doubt), progress=progress, stop=stop)
             at, history, before = minimum.at, (*history, *minimum.history), doubt
             doubt = at.doubt()
-            if doubt is None or not (doubt.soft < before.soft / CLOSER).any() or stop_requested(stop):
+            closer = doubt is not None and (doubt.soft < before.soft / CLOSER).any()
+            if minimum.status is Status.interrupted or not closer:
                 break
-        minimum = self.iteration.minimize(
-            at if doubt is None else at.doubting(doubt), progress=progress, stop=stop
-        )
+        if doubt is not at.equations.doubt:
+            at = at.doubting(doubt)
+        minimum = self.iteration.minimize(at, progress=progress, stop=stop)
         return replace(minimum, history=(*history, *minimum.history))
 
     def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
@@ -295,9 +303,7 @@ class RecordEquations:
         theta, samples = at_end.theta, sum(len(x) for x in at_end.x)
         spread = sensitivity(at_end.linearized, m, self.parameters.prior_weight)
         paths = []
-        parts = zip(
-            self.problem.records, at_end.x, at_end.linearized, at_end.equations.roots(), strict=True
-        )
+        parts = zip(self.problem.records, at_end.x, at_end.linearized, at_end.equations.roots(), strict=True)
         for record, x, at, roots in parts:
             y, rate, states = self.form.unpack(x, theta)
             # with the share of theta's robust covariance; unobservable parameters have none
@@ -385,8 +391,8 @@ class JointIterate:
 
     def doubt(self) -> Doubt | None:
         """Of dry friction at these states and theta; None where there is none, or the form has no joint coordinates."""
-        form, problem = self.equations.form, self.equations.problem
-        if not isinstance(form, ReducedForm) or not form.structure.dry.any():
+        form, problem, method = self.equations.form, self.equations.problem, self.equations.method
+        if not (method.doubts and isinstance(form, ReducedForm) and form.structure.dry.any()):
             return None
         errors = sum(float(at.count.sum()) for at in self.linearized)
         freedom = errors - sum(x.shape[0] for x in self.x) * form.degrees
@@ -406,7 +412,8 @@ class JointIterate:
             for x, whole in zip(self.x, impulses(np.full(form.n, np.inf)), strict=True)
         ]
         soft = np.maximum(unsure, np.median(np.concatenate(changed), axis=0))
-        return Doubt(soft, tuple(impulses(soft)))
+        std = impulses(soft)
+        return Doubt(soft, tuple(std)) if any(part.any() for part in std) else None
 
     def doubting(self, doubt: Doubt | None) -> JointIterate:
         """The same states and theta with this doubt."""

@@ -49,7 +49,14 @@ def _tangents(at: RecordLinearization, rows: int) -> Tangents:
     B[unknown] = np.eye(B.shape[1])  # no step follows the last state, and steps at end stops have no errors
     inverse = np.linalg.inv(B)
     F, G = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows]
-    return F, G, inverse, unknown, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
+    return (
+        F,
+        G,
+        inverse,
+        unknown,
+        np.ascontiguousarray(at.by_x[:, rows:]),
+        np.ascontiguousarray(columns[:, rows:]),
+    )
 
 
 def _filtered(

@@ -336,7 +336,9 @@ def balance(
     P, F, speed, level = jax.vmap(at_instant)(y, rate, bend)
     doubt = jnp.zeros(len(y_0))
     if structure.dry.any():
-        dry, doubt = _dry_friction(speed, level, jnp.asarray(values.stick)[_joints(structure)], jnp.asarray(soft))
+        dry, doubt = _dry_friction(
+            speed, level, jnp.asarray(values.stick)[_joints(structure)], jnp.asarray(soft)
+        )
 
         def against(y: Array, rate: Array, effort: Array) -> Array:
             return _Mechanics.within(structure, values, y, rate, about).at_balls(effort, transposed=True)

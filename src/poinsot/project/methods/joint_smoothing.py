@@ -237,7 +237,7 @@ class JointSmoothingMethod(MotionMethod):
         }
         recording = read_motion(job, known, mechanism.readable_joints, mechanism.inputs, "mask")
         mechanism = with_sensors(mechanism, [recording])
-        numbers = {**settings.held, **self.start, **values}
+        numbers = {**settings.held, **self.start, **job.result["mechanism"]["completed"], **values}
         mechanism = mechanism.starting({name: x for name, x in numbers.items() if name in mechanism.entries})
         known_std = [row["std"] is not None and row["name"] in mechanism.entries for row in rows]
         place = np.flatnonzero(known_std)
