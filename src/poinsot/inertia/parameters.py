@@ -196,8 +196,10 @@ def closest_axes(
 def completed_inertia(
     I: Float[np.ndarray, "3 3"], known: Bool[np.ndarray, "3 3"]
 ) -> Float[np.ndarray, "3 3"]:
-    """The inertia of a real body about its centre of mass that agrees with I where it is known, and else differs from it
-    by the least sum of squares of relative changes; products of inertia relative to the roots of those of moments.
+    """An inertia of a real body about its centre of mass that agrees with I where it is known.
+
+    Elsewhere it differs from I by the least sum of squares of relative changes; products of inertia are relative to the
+    geometric means of both moments.
 
     The result is I if a real body has it, or if no real body has the known entries.
     """

@@ -258,6 +258,31 @@ def test_moments_of_white_forces_are_independent_and_as_large():
     np.testing.assert_allclose(each.T @ each / n, np.diag([1, 1 - 1 / n**2]), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("rate", "force"),
+    [(-1.0, 300.0), (-0.5, 250.0), (0.4, -400.0), (-0.3, 50.0), (0.2, 0.0), (0.3, 20.0), (1.0, -30.0)],
+)
+def test_a_step_in_which_a_carriage_stops_or_reverses_is_exact(rate, force):
+    """Under a constant force: it goes back where the force exceeds friction, rests where not, or goes on."""
+    level, stick = 80.0, 1e9
+    model = mechanisms.carriage(Coulomb(level, stick_drag=stick), Motor(1.0)).model()
+    mass = model.mechanism.bodies[0].mass
+    before = (force - np.sign(rate) * level) / mass
+    stops = -rate / before
+    if 0 < stops < H:
+        after = np.sign(force) * max(abs(force) - level, 0.0) / mass
+        way, end = rate * stops / 2 + after * (H - stops) ** 2 / 2, after * (H - stops)
+        end += force / stick if after == 0 else 0.0  # it creeps with the force
+    else:
+        way, end = rate * H + before * H**2 / 2, rate + before * H
+
+    def moments(way, end):
+        ends = (jnp.zeros(1), jnp.array([rate])), (way[None], end[None])
+        return model.reduced_errors(*ends, jnp.array([force]), model.theta, H)[:, 0]
+
+    assert np.abs(evaluated(moments, np.array(way), np.array(end))).max() < 1e-5 * level * H
+
+
 def test_friction_takes_the_load_of_the_bearing():
     """A pendulum's bearing carries m (a - g); the size is |its vertical part| + |its horizontal part|."""
     mass, length, inertia, mu, radius = 0.5, 0.3, 4e-3 + 0.5 * 0.3**2, 0.1, 0.05
@@ -306,7 +331,8 @@ def test_implicit_errors_stay_bounded_where_explicit_ones_do_not(compliance, rng
     assert np.abs(implicit).max() < 1e-3
 
 
-def test_slopes_of_the_moments_are_finite_differences(rng):
+@pytest.mark.parametrize("soft", [0.0, 3.0])
+def test_slopes_of_the_moments_are_finite_differences(soft, rng):
     """Creeping and sliding: both laws of dry friction, in all states, the control, and numbers of every kind."""
     names = ["arm.Jzz", "arm.mass", "pendulum.cz", "pendulum.Jyy", "shoulder.drag", "shoulder.coulomb",
              "elbow.friction", "shoulder.gain", "shoulder.shaft_inertia", "world.tilt_y"]  # fmt: skip
@@ -317,7 +343,7 @@ def test_slopes_of_the_moments_are_finite_differences(rng):
     def balance(d):
         s = start + d
         ends = (s[y], s[rate]), (s[y_after], s[rate_after])
-        return model.reduced_errors(*ends, s[u], s[theta], 1e-2)
+        return model.balance(*ends, s[u], s[theta], 1e-2, jnp.full(2, soft)).without_forces()
 
     _, exact, difference = slopes(balance, len(start))
     size = np.abs(exact).max(axis=0)

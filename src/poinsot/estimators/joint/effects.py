@@ -352,7 +352,7 @@ class Rollouts:
         moved: Vector | None = None,
         clock: float = 1.0,
     ) -> np.ndarray:
-        """(N, s) predicted readings of all windows, with other controls, or other parameters, first states and clock."""
+        """(N, s) predicted readings of all windows, with other controls; or parameters, first states and clock."""
         theta = self.fit.theta if theta is None else theta
         return np.concatenate(
             [self.form.read(x, theta) for x in self.simulated(controls, theta, moved, clock)]
@@ -365,7 +365,7 @@ class Rollouts:
         moved: Vector | None = None,
         clock: float = 1.0,
     ) -> list[np.ndarray]:
-        """States of all windows of each record, with other controls, or with other parameters, first states and clock."""
+        """States of all windows of each record, with other controls; or parameters, first states and clock."""
         parts = []
         for k, (record, at, x) in enumerate(zip(self.problem.records, self.starts, self.states, strict=True)):
             u = record.u if controls is None else controls[k]

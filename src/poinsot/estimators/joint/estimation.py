@@ -116,7 +116,8 @@ def completed_entries(model: Model, fit: JointFit) -> dict[str, float]:
 
     Motions in a plane depend on few entries of an inertia.
     """
-    mechanism, changed = model.mechanism.starting(fit.values), {}
+    mechanism = model.mechanism.starting(fit.values)
+    changed: dict[str, float] = {}
     for i in range(len(mechanism.bodies)):
         names = {
             entry.index[1]: name

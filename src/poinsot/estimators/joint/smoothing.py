@@ -71,6 +71,8 @@ for another fit.
 """
 SURE = NORMAL_95
 """Standard deviations of a rate from which its direction is known."""
+MOST_DOUBT = 0.25
+"""Largest speed in doubt, by the rms of rates: a friction that is linear in all speeds is drag, of any level."""
 CLOSER, DOUBTS = 2.0, 4
 """Factor by which speeds in doubt must fall for another search, and most searches that may be repeated."""
 
@@ -407,11 +409,14 @@ class JointIterate:
             ]
 
         # of friction that is all in doubt
+        reference = self.theta if method.reference is None else method.reference
         changed = [
-            np.einsum("kii,ki->ki", np.linalg.inv(form.inertias(x, self.theta)), whole[:, : form.n])
+            np.einsum("kii,ki->ki", np.linalg.inv(form.inertias(x, reference)), whole[:, : form.n])
             for x, whole in zip(self.x, impulses(np.full(form.n, np.inf)), strict=True)
         ]
         soft = np.maximum(unsure, np.median(np.concatenate(changed), axis=0))
+        rates = np.concatenate(self.x)[:, -form.n :]
+        soft = np.minimum(soft, MOST_DOUBT * np.sqrt(np.mean(rates**2, axis=0)))
         std = impulses(soft)
         return Doubt(soft, tuple(std)) if any(part.any() for part in std) else None
 

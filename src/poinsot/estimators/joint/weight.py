@@ -115,19 +115,22 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
     q, parts = len(parameters.open), LARGEST_PART if len(records) == 1 else 1
     filtered = []
     lengths = horizon_of(model, records, model.theta)
-    for r, (linearized, T) in enumerate(zip(at.linearized, lengths, strict=True)):
+    for linearized, T, here, *others in zip(at.linearized, lengths, own, *every, strict=True):
         last, tangents = len(linearized.e) - 1, _tangents(linearized, equations.form.rows)
         starts = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, max(T // OVERLAP, 1))
         e, *by = linearized.start or (np.zeros(0), np.zeros((0, linearized.by_x.shape[2])), np.zeros((0, q)))
-        first = by[0], np.column_stack([by[1], e])
+        first = np.asarray(by[0]), np.column_stack([by[1], e])
         chosen = np.isin(np.arange(last + 1), starts)
         windows = starts, min(T, last - int(starts[-1]))
         m = equations.form.rows
-        variances = np.array([(own[r][:, :m] / other[r][:, :m]) ** 2 for other in every])
+        variances = np.array([(here[:, :m] / other[:, :m]) ** 2 for other in others])
         filtered.append(
             (linearized, tangents, windows, *_filtered(tangents, first, relative, variances, chosen, parts))
         )
-    squares, logs = np.stack([row[4] for row in filtered], axis=1), sum(row[5] for row in filtered)
+    squares, logs = (
+        np.stack([row[4] for row in filtered], axis=1),
+        np.sum([row[5] for row in filtered], axis=0),
+    )
 
     def squared_effects(S: np.ndarray) -> Vector:
         """(q,) diagonal of S; 1 for parameters without any effect."""
@@ -157,10 +160,10 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
     for r, (linearized, (F, G, _, unknown, H, E), (starts, T), states, *_) in enumerate(filtered):
         c, ahead = changes[:, (starts + T // 2) * parts // len(linearized.e), r, :, None], []
         x = states.swapaxes(0, 1) @ c
-        for k in (starts + k for k in range(T)):
-            x = F[k] @ x + G[k] @ c
-            x[:, unknown[k]] = np.nan  # no prediction passes a contact
-            ahead.append((H[k + 1] @ x + E[k + 1] @ c)[..., 0])
+        for at_once in (starts + k for k in range(T)):
+            x = F[at_once] @ x + G[at_once] @ c
+            x[:, unknown[at_once]] = np.nan  # no prediction passes a contact
+            ahead.append((H[at_once + 1] @ x + E[at_once + 1] @ c)[..., 0])
         error = np.stack(ahead, axis=2) * equations.noise
         if linearized.there is not None:
             error[:, ~linearized.there[starts[:, None] + np.arange(1, T + 1), equations.form.rows :]] = np.nan

@@ -38,13 +38,12 @@ of the bodies, with accelerations of the cubic.
 
 *Dry friction* is F c(v), c between -1 and 1 the direction of v. Where a joint stops or reverses in a step, Simpson's
 rule would take it from three instants. With v linear before its zero and after it, at the part w of the step, c is c_0
-until there and then c_1, that of the joint at rest or the way back. The mean v = (v_0 w + v_1 (1 - w)) / 2 of the
-cubic's ends gives w, and
+until there and then c_1, that of the joint at rest or the way back:
 
-    int c dt = h (c_0 w + c_1 (1 - w)),      2/h int c (t - t_m) dt = h (c_1 - c_0) w (1 - w),      w = (v_1 - 2 v) / (v_1 - v_0)
+    int c dt = h (c_0 w + c_1 (1 - w)),      2/h int c (t - t_m) dt = h (c_1 - c_0) w (1 - w)
 
-so that a step with constant other forces is exact. Where v changes by less than the speed of a joint that sticks, c is
-smooth in it, and Simpson's rule is used.
+The mean of v is (v_0 w + v_1 (1 - w)) / 2, which gives w. A step with constant other forces is then exact. Where v
+changes by less than the speed of a joint that sticks, c is smooth in it, and Simpson's rule is used.
 
 **Loops.** A joint that closes a loop has coordinates as well, and a gap: of the position and the axes of its child
 from where its coordinates would put them. (A ball without friction has none, and a gap of its position alone.) With
