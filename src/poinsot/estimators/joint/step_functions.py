@@ -92,7 +92,7 @@ class StepFunctions:
     def doubts(
         self, samples: tuple[np.ndarray, ...], theta: Vector, soft: Vector
     ) -> Float[np.ndarray, "N n"]:
-        """See `Form.doubts`, of one moment."""
+        """See `ReducedForm.doubts`, of one moment."""
         x, y, u, _, h = samples
         return self._mapped(self._doubt(), (x, y, u, h), [theta, soft])[0][:, :, 0]
 
