@@ -8,7 +8,7 @@ scales of parameters do not matter. Records share theta: each has a band of its 
 
 **Dry friction** is a sign, and near rest speeds do not say which: where they are known no better than to that, and
 where friction may stop the joint within a step. So up to `SURE` standard deviations of the smoothed rates, and up to
-the change of a rate by friction F in a step of h, friction is a smooth c(v) F, and its impulse has the variance (1 -
+the change of a rate by friction F in a step of h, friction is linear, c(v) F, and its impulse has the variance (1 -
 c^2) (F h)^2 of a sign with the mean c, beside 1 / kappa. Both are those where a search begins, and searches are
 repeated as long as they come closer. A search without them ends at kinks, beyond which nothing says which way friction
 is. Steps in which a joint reverses faster than that are as exact as others (`models.maximal.reduced`).
