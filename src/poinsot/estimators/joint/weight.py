@@ -297,15 +297,16 @@ class WeightChoice:
                 break
         # with larger weights as likely steps are as good as rigid
         rigid = not grid[-1, 2] <= grid[:, 2].max() - self.as_likely
-        likeliest, best = at, np.nanmean(grid[len(away) // 2, 3:])
+        likeliest, best = at, grid[len(away) // 2, 3:]
         for _ in range(0 if rigid else self.rounds):
             if stop_requested(stop):
                 break
             before += self.higher
-            error = np.nanmean(fit_weight(before)[len(away) // 2, 3:])
-            if not error < best:
+            errors = fit_weight(before)[len(away) // 2, 3:]
+            known = np.isfinite(errors) & np.isfinite(best)
+            if not known.any() or as_good(best[None, known], errors[known])[0]:
                 break
-            best = error
+            best = errors
         table = np.concatenate(rows)
         # for each weight the values of the nearest fit
         table = table[np.argsort(np.abs(table[:, 0] - table[:, 1]), kind="stable")]

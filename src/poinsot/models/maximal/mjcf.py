@@ -5,6 +5,13 @@ friction, rotor inertia and gains of motors are attributes; the control of an ac
 
 Dry friction is a constraint in MuJoCo, whose impedance is as near to 1 as MuJoCo takes, so that a joint that sticks
 does not creep. It acts after two time steps, which are therefore short.
+
+An end stop is a spring with a damper that MuJoCo lets push only. With the roots s_1, s_2 of s^2 + 2 zeta s + 1 = 0 its
+force ends at
+
+    t = 2 log(s_2 / s_1) / (s_1 - s_2),      restitution e(zeta) = -(s_1 exp(s_1 t) - s_2 exp(s_2 t)) / (s_1 - s_2)
+
+(Schwager and Poeschel 2007), so that the damping ratio follows from the restitution.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 from ...exceptions import InvalidModel
@@ -26,6 +34,12 @@ LONGEST_STEP = 5e-5
 """Longest time step: dry friction takes two of them to act, by which motions are off [s]."""
 STIFF = "0.9999 0.9999 0.001"
 """Impedance of dry friction and of loops (`solimp`), nearly that of rigid ones."""
+FARTHEST = 1e6
+"""Where an end stop is written that a joint lacks [rad], [m]."""
+STOPPING = 20
+"""Time steps of an impact on an end stop."""
+LEAST_RESTITUTION, MOST_RESTITUTION = 0.01, 0.99
+"""Restitutions for which there is a damping ratio of moderate size."""
 KINDS = {"hinge": "hinge", "slider": "slide", "ball": "ball"}
 
 
@@ -45,7 +59,8 @@ def mechanism_mjcf(mechanism: Mechanism, interval: float) -> tuple[str, tuple[st
     """
     if mechanism.contacts:
         raise InvalidModel(f"contacts of {mechanism.name} are not written to MJCF")
-    writer, step = _Writer(mechanism), time_step(interval)
+    step = time_step(interval)
+    writer = _Writer(mechanism, step)
     lines = [
         f"<mujoco model={quoteattr(mechanism.name)}>",
         '  <compiler angle="radian"/>',
@@ -67,6 +82,24 @@ def mechanism_mjcf(mechanism: Mechanism, interval: float) -> tuple[str, tuple[st
     return "\n".join(lines) + "\n", tuple(writer.beyond())
 
 
+def impact(ratio: float) -> tuple[float, float]:
+    """Restitution and duration, by the frequency of the spring, of an end stop with a damping ratio above 0, not 1."""
+    root = np.sqrt(complex(ratio**2 - 1))
+    first, second = -ratio + root, -ratio - root
+    # the first instant after 0: of complex roots the angle between them is that outside of the left half
+    apart = np.log(second / first) if ratio > 1 else 2j * (np.pi - np.angle(first))
+    t = 2 * apart / (first - second) if ratio > 1 else apart / (1j * root.imag)
+    speed = (first * np.exp(first * t) - second * np.exp(second * t)) / (first - second)
+    return float(-speed.real), float(t.real)
+
+
+def stop_settings(restitution: float, step: float) -> tuple[float, float]:
+    """Time constant [s] and damping ratio of an end stop with a restitution, at a time step [s]."""
+    wanted = min(max(restitution, LEAST_RESTITUTION), MOST_RESTITUTION)
+    ratio = float(brentq(lambda ratio: impact(ratio)[0] - wanted, 1e-4, 50.0))
+    return STOPPING * step / (impact(ratio)[1] * ratio), ratio
+
+
 def _section(tag: str, lines: Iterator[str]) -> list[str]:
     """An element with these lines, if there are any."""
     inside = [f"    {line}" for line in lines]
@@ -76,8 +109,8 @@ def _section(tag: str, lines: Iterator[str]) -> list[str]:
 class _Writer:
     """Elements of a mechanism."""
 
-    def __init__(self, mechanism: Mechanism):
-        self.mechanism, self.structure, self.values = mechanism, mechanism.structure, mechanism.values
+    def __init__(self, mechanism: Mechanism, step: float):
+        self.mechanism, self.step, self.structure, self.values = mechanism, step, mechanism.structure, mechanism.values
         self.placement = [*self.structure.placement, np.eye(4)]
         self.names = [*(body.name for body in mechanism.bodies), "world"]
         self.branches = tree(self.structure)
@@ -132,6 +165,18 @@ class _Writer:
         ):
             if value:
                 attributes[name] = f'"{float(value)!r}"'
+        stops = np.array([-FARTHEST, FARTHEST])
+        for end in self.structure.ends:
+            if end.joint == k:
+                stops[end.side] = np.asarray(values.stop)[k, end.side]
+        if (np.abs(stops) < FARTHEST).any():
+            constant, ratio = stop_settings(float(values.stop_restitution[k]), self.step)
+            attributes |= {
+                "limited": '"true"',
+                "range": f'"{_numbers(stops)}"',
+                "solreflimit": f'"{constant!r} {ratio!r}"',
+                "solimplimit": f'"{STIFF}"',
+            }
         return f"<joint {' '.join(f'{name}={value}' for name, value in attributes.items())}/>"
 
     def level(self, k: int) -> float:
