@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from poinsot.estimators.joint import JointEstimation, JointSmoothing, JointSmoothingProblem, Record
-from poinsot.estimators.joint.contacts import _bounce
+from poinsot.estimators.joint.contacts import StopContact, _bounce, _stop_position
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 from poinsot.estimators.joint.stops import touching
 from poinsot.exceptions import InvalidMethod, InvalidModel
@@ -160,6 +160,16 @@ def test_stops_that_nobody_declared_are_found(rng):
     assert (np.abs(estimate.values - theta()[:2]) < 4 * estimate.std).all()
 
 
+def test_a_stop_that_gives_way_is_known_with_its_give():
+    """A hard floor at p + g (1 + e) v for a car that arrives with v is the same as one at p that gives way by g."""
+    p, e, g, speeds = 0.3, 0.4, 4e-3, np.array([0.5, 1.0, 1.5, 2.0, 0.8, 1.7])
+    contacts = [StopContact(p + g * (1 + e) * v, 1e-5, v, -e * v) for v in speeds.tolist()]
+    position, give, weights = _stop_position(contacts, H)
+    assert position.mean == pytest.approx(p, abs=4 * position.std)
+    assert give.mean == pytest.approx(g, abs=4 * give.std + 1e-6)
+    assert give.std < 0.02 * g and (weights > 0.9).all()
+
+
 def test_a_stop_out_of_reach_is_not_determined(rng):
     t, u, _ = swung()
     form = compiled_linearizer(model(), "reduced").form
@@ -200,5 +210,5 @@ def test_stops_that_are_none(given, words):
 
 def test_the_example_declares_its_stops():
     mechanism = Project.load(Path(__file__).parents[3] / "examples/cart/job.toml").mechanism()
-    assert mechanism.unknown_stops == ("rail.stop_restitution",)
+    assert mechanism.unknown_stops == ("rail.stop_restitution", "rail.stop_give")
     assert {"rail.lower_stop", "rail.upper_stop"} < set(mechanism.entries)

@@ -19,6 +19,7 @@ from poinsot.models.maximal import (
     PlaneContact,
     RigidBody,
     Slider,
+    Stops,
 )
 from poinsot.models.maximal.mjcf import mechanism_mjcf, time_step
 
@@ -62,6 +63,30 @@ def test_it_moves_as_the_reduced_form_does():
         read.append([data.joint(name).qpos[0] for name in names])
     assert np.ptp(states[:, 0]) > 0.1 and np.ptp(states[:, 1]) > 1.0
     np.testing.assert_allclose(read, states[1:, :2], atol=1e-3)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.1, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("give", [0.0, 3e-3])
+def test_a_body_leaves_a_stop_as_it_should(restitution, give):
+    """Without other forces: with the restitution, from where the motions before and after meet."""
+    stops = Stops(upper=0.2, restitution=restitution, give=give)
+    slider = Slider("rail", "world", "car", axis=(1, 0, 0), stops=stops)
+    mechanism = Mechanism([RigidBody("car", 3.0, (0.01, 0.01, 0.01))], [slider], gravity=(0, 0, 0))
+    model = mujoco.MjModel.from_xml_string(mechanism_mjcf(mechanism, INTERVAL)[0])
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = 0.0, 1.5
+    for _ in range(round(0.6 / model.opt.timestep)):
+        mujoco.mj_step(model, data)
+    speed = data.qvel[0]
+    assert -speed / 1.5 == pytest.approx(max(restitution, 0.01), abs=0.015)
+    # y = 1.5 t before, and y = qpos + speed (t - now) after
+    t = (data.qpos[0] - speed * data.time) / (1.5 - speed)
+    hardest = 20 * model.opt.timestep
+    assert 1.5 * t - 0.2 == pytest.approx(give * (1.5 - speed), abs=0.02 * give + hardest * (give == 0))
+    form = compiled_linearizer(mechanism.model(), "reduced").form
+    h = np.full((1, 150), INTERVAL)
+    states = form.simulated(np.array([[0.0, 1.5]]), np.zeros((1, 150, 0)), h, np.zeros(0))[0]
+    np.testing.assert_allclose(states[-1], [data.qpos[0], speed], atol=0.02)
 
 
 def test_loops_and_balls_hold():

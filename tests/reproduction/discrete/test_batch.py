@@ -168,7 +168,10 @@ def test_kinks_end_it_where_they_end_one_alone():
     """Dry friction that sticks, so that steps are refused and damping grows."""
     z = readings(np.random.default_rng(3), AT_ONCE, coulomb=0.4)
     theta = np.tile(swings.theta(coulomb=0.0, stick_drag=50.0), (AT_ONCE, 1))
-    names, method = ("bob.Jxx", "pivot.coulomb"), replace(METHOD, tolerance=1e-7, doubts=False, max_iterations=12)
+    names, method = (
+        ("bob.Jxx", "pivot.coulomb"),
+        replace(METHOD, tolerance=1e-7, doubts=False, max_iterations=12),
+    )
     found, fits = together(z, method, theta, names), alone(AT_ONCE * [method], z, theta, names)
     assert max(line.tried for fit in fits for line in fit.history) > 3, "a step was refused more than once"
     same(found, fits)

@@ -12,7 +12,7 @@ and v_1. A stop that acts like a spring takes the same time at any speed, in whi
     y = p + g |v_0 - v_1|,      g >= 0
 
 and y = p where the joint rests at its stop. The position p and g follow by weighted least squares over all contacts,
-and the restitution e from v_1 = -e v_0, both with the scatter that they have. Contacts in which the two motions do not
+and the restitution e from v_1 = -e v_0, all with the scatter that they have. Contacts in which the two motions do not
 meet, or that are far from the others, have no weight.
 """
 
@@ -148,19 +148,22 @@ class StopEstimate:
     """Positions and restitution of the stops of all joint coordinates; NaN where no contact determines them.
 
     Args:
-        positions, position_std: (n, 2) of lower and upper stops [rad], [m]. restitution, restitution_std: (n,).
+        positions, position_std: (n, 2) of lower and upper stops [rad], [m]. restitution, restitution_std, give,
+            give_std: (n,) e and g [s].
     """
 
     positions: Float[np.ndarray, "n 2"]
     position_std: Float[np.ndarray, "n 2"]
     restitution: Vector
     restitution_std: Vector
+    give: Vector
+    give_std: Vector
 
     @classmethod
     def unknown(cls, problem: JointSmoothingProblem) -> StopEstimate:
         """Nothing is known."""
         n = len(problem.model.mechanism.coordinates)
-        return cls(np.full((n, 2), np.nan), np.full((n, 2), np.nan), np.full(n, np.nan), np.full(n, np.nan))
+        return cls(*(np.full((n, 2), np.nan) for _ in range(2)), *(np.full(n, np.nan) for _ in range(4)))
 
     @property
     def is_found(self) -> Bool[np.ndarray, "n 2"]:
@@ -238,6 +241,7 @@ class StopEstimate:
                     self.position_std[n, end.side],
                 ),
                 f"{joint}.stop_restitution": (self.restitution[n], self.restitution_std[n]),
+                f"{joint}.stop_give": (self.give[n], self.give_std[n]),
             }
             for name, (value, std) in values.items():
                 if name not in open_:
@@ -282,11 +286,12 @@ class StopEstimate:
         assert method.stops is not None
         n = len(method.stops)
         position, position_std = np.full((n, 2), np.nan), np.full((n, 2), np.nan)
-        restitution, restitution_std = np.full(n, np.nan), np.full(n, np.nan)
+        restitution, restitution_std, give, give_std = (np.full(n, np.nan) for _ in range(4))
         step = float(np.median(np.concatenate([record.steps for record in problem.records])))
         noise = position_noise(problem.model, method.noise_of(problem.model))
         for joint in range(n):
             bounces: list[StopContact] = []
+            gives: Normal | None = None
             for side in np.flatnonzero(np.isfinite(method.stops[joint])).tolist():
                 contacts = [
                     contact
@@ -296,18 +301,21 @@ class StopEstimate:
                     )
                 ]
                 if contacts:
-                    p, position_std[joint, side], weights = _stop_position(contacts, step)
-                    position[joint, side] = SIDES[side] * p
+                    p, g, weights = _stop_position(contacts, step)
+                    position[joint, side], position_std[joint, side] = SIDES[side] * p.mean, p.std
+                    gives = _both(g, gives)
                     bounces += [
                         c for c, w in zip(contacts, weights, strict=True) if w > 0.25 and c.before > 0
                     ]
             if bounces:
                 restitution[joint], restitution_std[joint] = _restitution(bounces)
-        return cls(position, position_std, restitution, restitution_std)
+                if gives is not None:
+                    give[joint], give_std[joint] = gives.mean, gives.std
+        return cls(position, position_std, restitution, restitution_std, give, give_std)
 
 
-def _stop_position(contacts: list[StopContact], step: float) -> tuple[float, float, Vector]:
-    """p and its standard deviation, and the robust weights of the contacts, from 0 to 1."""
+def _stop_position(contacts: list[StopContact], step: float) -> tuple[Normal, Normal, Vector]:
+    """p and g, and the robust weights of the contacts, from 0 to 1."""
     y, spread = np.array([c.position for c in contacts]), np.array([c.spread for c in contacts])
     X = np.column_stack([np.ones(len(y)), [c.before - c.after for c in contacts]])
     prior = np.diag([0.0, 1 / step**2])  # a contact of several steps would show in its readings
@@ -322,7 +330,11 @@ def _stop_position(contacts: list[StopContact], step: float) -> tuple[float, flo
         # at least as large as the states' own uncertainty, with the degrees of freedom that p and g take
         scale = max(1.0, 1.4826 * float(np.median(np.abs(away))) * np.sqrt(len(y) / max(len(y) - 2, 1)))
         weights = 1 / (1 + (away / (OUTLYING * scale)) ** 2) ** 2
-    return float(b[0]), float(np.sqrt(np.linalg.inv(H)[0, 0])), weights
+    p, g = (
+        Normal(value, std)
+        for value, std in zip(b.tolist(), np.sqrt(np.diag(np.linalg.inv(H))).tolist(), strict=True)
+    )
+    return p, g, weights
 
 
 def _both(one: Normal, other: Normal | None) -> Normal:

@@ -177,7 +177,8 @@ class JointExamination:
         at_bound = [
             k
             for k in fit.open.tolist()
-            if fit.theta[k] <= model.lower[k] and kinds[k] != "stop_restitution"  # 0 is an inelastic stop
+            if fit.theta[k] <= model.lower[k]
+            and not kinds[k].startswith("stop_")  # 0 is an inelastic, hard stop
         ]
         massless = [fit.names[k] for k in at_bound if kinds[k] in ("mass", "inertia", "shaft")]
         others = [fit.names[k] for k in at_bound if fit.names[k] not in massless]

@@ -11,8 +11,9 @@ are extrapolated,
 A step without contact that counts as one costs information only. So nothing depends on the states, and the residuals
 are as smooth as those of a mechanism without stops.
 
-**A step forward** is first taken without stops. A coordinate that would pass a stop at p arrives there at tau with a
-speed v, leaves with -e v, and the other coordinates solve the same balance with it.
+**A step forward** is first taken without stops. A coordinate that would pass a stop at p, or p + g (1 + e) v of one
+that gives way (`Stops`), arrives there at tau with a speed v, leaves with -e v, and the other coordinates solve the
+same balance with it.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def at_stops(
         p = sign * jnp.asarray(values.stop)[end.joint, end.side]
         restitution = jnp.asarray(values.stop_restitution)[end.joint]
         (y_0, v_0), (y_1, v_1) = ((sign * state[place], sign * state[n + place]) for state in (x, free))
+        p = p + jnp.asarray(values.stop_give)[end.joint] * (1 + restitution) * jnp.maximum(v_1, 0.0)
         passed = (y_1 > p) & (v_1 > 0)
         tau = jnp.clip((p - y_0) / jnp.where(passed & (y_1 > y_0), y_1 - y_0, 1.0), 0.0, 1.0)
         rest, gained = (1 - tau) * h, (v_1 - v_0) / h

@@ -225,6 +225,9 @@ class Stops:
     Args:
         lower, upper: positions [rad] or [m]; None: there is no stop at this end.
         restitution: speed after an impact by the speed before it, 0 to 1; None: unknown, and 0 in simulations.
+        give: g of a stop that gives way [s]: motions before and after an impact with the speeds v_0 and v_1 outward
+            meet g (v_0 - v_1) beyond it, as with a spring, which takes the same time at any speed; None: unknown, and 0
+            in simulations.
 
     Raises:
         InvalidModel: if there is no stop, if they leave no room between them, or if a number is out of range.
@@ -233,6 +236,7 @@ class Stops:
     lower: float | None = None
     upper: float | None = None
     restitution: float | None = None
+    give: float | None = None
 
     def __post_init__(self) -> None:
         given = [end for end in self.ends if end is not None]
@@ -246,6 +250,8 @@ class Stops:
             )
         if self.restitution is not None and not 0 <= self.restitution <= 1:
             raise InvalidModel(f"the restitution of stops must be from 0 to 1, not {self.restitution:g}")
+        if self.give is not None and not 0 <= self.give < np.inf:
+            raise InvalidModel(f"the give of stops must be 0 or more, not {self.give:g}")
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -262,6 +268,7 @@ class Stops:
         return [
             *found,
             Entry(owner, "stop_restitution", "1", "stop_restitution", (k,), self.restitution or 0.0, 0.0),
+            Entry(owner, "stop_give", "s", "stop_give", (k,), self.give or 0.0, 0.0),
         ]
 
 

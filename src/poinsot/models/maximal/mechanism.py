@@ -444,9 +444,14 @@ class Mechanism(Brief):
 
     @cached_property
     def unknown_stops(self) -> tuple[str, ...]:
-        """Names of the restitutions of end stops that have no value."""
+        """Names of the restitutions and gives of end stops that have no value."""
         stops: list[tuple[str, Stops | None]] = [(j.name, getattr(j, "stops", None)) for j in self.joints]
-        unknown = (f"{joint}.stop_restitution" for joint, each in stops if each and each.restitution is None)
+        unknown = (
+            f"{joint}.stop_{name}"
+            for joint, each in stops
+            for name in ("restitution", "give")
+            if each and getattr(each, name) is None
+        )
         return tuple(name for name in unknown if name not in self.numbers)
 
     @cached_property

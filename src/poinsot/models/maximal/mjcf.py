@@ -11,7 +11,8 @@ force ends at
 
     t = 2 log(s_2 / s_1) / (s_1 - s_2),      restitution e(zeta) = -(s_1 exp(s_1 t) - s_2 exp(s_2 t)) / (s_1 - s_2)
 
-(Schwager and Poeschel 2007), so that the damping ratio follows from the restitution.
+(Schwager and Poeschel 2007), so that the damping ratio follows from the restitution. Motions before and after meet at
+(x(t) + e t) / (1 + e) = g (1 + e), which gives the frequency of a stop with a give g (`Stops`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ STIFF = "0.9999 0.9999 0.001"
 FARTHEST = 1e6
 """Where an end stop is written that a joint lacks [rad], [m]."""
 STOPPING = 20
-"""Time steps of an impact on an end stop."""
+"""Fewest time steps of an impact on an end stop."""
 LEAST_RESTITUTION, MOST_RESTITUTION = 0.01, 0.99
 """Restitutions for which there is a damping ratio of moderate size."""
 KINDS = {"hinge": "hinge", "slider": "slide", "ball": "ball"}
@@ -82,22 +83,24 @@ def mechanism_mjcf(mechanism: Mechanism, interval: float) -> tuple[str, tuple[st
     return "\n".join(lines) + "\n", tuple(writer.beyond())
 
 
-def impact(ratio: float) -> tuple[float, float]:
-    """Restitution and duration, by the frequency of the spring, of an end stop with a damping ratio above 0, not 1."""
+def impact(ratio: float) -> tuple[float, float, float]:
+    """Restitution, and duration and give times the frequency, of a spring with a damping ratio above 0, not 1."""
     root = np.sqrt(complex(ratio**2 - 1))
     first, second = -ratio + root, -ratio - root
     # the first instant after 0: of complex roots the angle between them is that outside of the left half
     apart = np.log(second / first) if ratio > 1 else 2j * (np.pi - np.angle(first))
     t = 2 * apart / (first - second) if ratio > 1 else apart / (1j * root.imag)
     speed = (first * np.exp(first * t) - second * np.exp(second * t)) / (first - second)
-    return float(-speed.real), float(t.real)
+    e, depth = float(-speed.real), ((np.exp(first * t) - np.exp(second * t)) / (first - second)).real
+    return e, float(t.real), float(depth + e * t.real) / (1 + e) ** 2
 
 
-def stop_settings(restitution: float, step: float) -> tuple[float, float]:
-    """Time constant [s] and damping ratio of an end stop with a restitution, at a time step [s]."""
+def stop_settings(restitution: float, give: float, step: float) -> tuple[float, float]:
+    """Time constant [s] and damping ratio of an end stop with a restitution and a give [s], at a time step [s]."""
     wanted = min(max(restitution, LEAST_RESTITUTION), MOST_RESTITUTION)
     ratio = float(brentq(lambda ratio: impact(ratio)[0] - wanted, 1e-4, 50.0))
-    return STOPPING * step / (impact(ratio)[1] * ratio), ratio
+    _, duration, own_give = impact(ratio)
+    return max(STOPPING * step / duration, give / own_give) / ratio, ratio
 
 
 def _section(tag: str, lines: Iterator[str]) -> list[str]:
@@ -110,7 +113,12 @@ class _Writer:
     """Elements of a mechanism."""
 
     def __init__(self, mechanism: Mechanism, step: float):
-        self.mechanism, self.step, self.structure, self.values = mechanism, step, mechanism.structure, mechanism.values
+        self.mechanism, self.step, self.structure, self.values = (
+            mechanism,
+            step,
+            mechanism.structure,
+            mechanism.values,
+        )
         self.placement = [*self.structure.placement, np.eye(4)]
         self.names = [*(body.name for body in mechanism.bodies), "world"]
         self.branches = tree(self.structure)
@@ -166,11 +174,12 @@ class _Writer:
             if value:
                 attributes[name] = f'"{float(value)!r}"'
         stops = np.array([-FARTHEST, FARTHEST])
-        for end in self.structure.ends:
-            if end.joint == k:
-                stops[end.side] = np.asarray(values.stop)[k, end.side]
+        for each in self.structure.ends:
+            if each.joint == k:
+                stops[each.side] = np.asarray(values.stop)[k, each.side]
         if (np.abs(stops) < FARTHEST).any():
-            constant, ratio = stop_settings(float(values.stop_restitution[k]), self.step)
+            e, g = float(values.stop_restitution[k]), float(values.stop_give[k])
+            constant, ratio = stop_settings(e, g, self.step)
             attributes |= {
                 "limited": '"true"',
                 "range": f'"{_numbers(stops)}"',

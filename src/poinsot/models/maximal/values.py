@@ -41,7 +41,7 @@ class Values(NamedTuple):
         friction: (j, P) parameters of all `mechanism_laws`: of efforts, or coefficients where dry friction depends on
             the load. stick: (j,) drag of a joint that sticks.
         gain, shaft: (j,) motors. stop: (j, 2) positions of lower and upper stops, 0 where there is none [rad] or [m].
-        stop_restitution: (j,) of both [-].
+        stop_restitution, stop_give: (j,) of both [-], [s].
         contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
         frame_point: (f, 3) [m]. zero, sine, cosine: (s,) of sensors, in units of their readings.
     """
@@ -61,6 +61,7 @@ class Values(NamedTuple):
     shaft: Float[Numbers, "j"]
     stop: Float[Numbers, "j 2"]
     stop_restitution: Float[Numbers, "j"]
+    stop_give: Float[Numbers, "j"]
     contact_compliance: Float[Numbers, "c"]
     contact_relaxation: Float[Numbers, "c"]
     contact_friction: Float[Numbers, "c"]

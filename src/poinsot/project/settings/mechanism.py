@@ -50,13 +50,15 @@ class MotorSettings(SettingsTable):
 class StopsSettings(SettingsTable):
     """`poinsot.models.maximal.Stops`: positions [rad] or [m] that a joint does not pass.
 
-    `lower`, `upper`: either may be left out. `restitution`: speed after an impact by the speed before it; it is
-    estimated if it is left out.
+    `lower`, `upper`: either may be left out. `restitution`: speed after an impact by the speed before it. `give` [s] of
+    a stop that gives way: motions before and after an impact meet beyond it by `give` times the change of speed. Both
+    are estimated if they are left out.
     """
 
     lower: float | None = None
     upper: float | None = None
     restitution: float | None = Field(None, ge=0, le=1)
+    give: float | None = Field(None, ge=0)
 
 
 class MechanismBodySettings(SettingsTable):
