@@ -58,6 +58,8 @@ LEAST = np.array([1e-6, 1e-5, 1e-5, 1e-4, 1e-5, 1e-5, 3e-4, 3e-4, 1e-4])
 """Below these, tolerances are those of the integration."""
 UNLIKE = 6.0
 """An impact does not count if gap or lever is off by so many times the median of those that count."""
+MOST_RATIO = 0.8
+"""Largest ratio of two changes of a tolerance with which they are extrapolated: to five times the last one."""
 SCREENINGS, ROUNDS, SETTLED = 5, 40, 0.03
 """Rounds after which the impacts that count stay the same, their largest number, and the relative change of tolerances
 at which they end."""
@@ -258,8 +260,13 @@ def _settled(
     progress: ProgressCallback | None,
     stop: Stop | None,
 ) -> tuple[TossLawFit, int]:
-    """Rounds of screening, minimization and new tolerances."""
+    """Rounds of screening, minimization and new tolerances.
+
+    A tolerance that goes to 0 does so by the same factor in each round: changes in the same direction as those before
+    are extrapolated as a geometric series (Aitken 1926).
+    """
     name, settled, linear, k = LAWS[pool.law], False, None, 0
+    before = np.zeros(len(pool.std))
     for k in range(1, ROUNDS + 1):
         if screen and k <= SCREENINGS:
             _screen(pool, theta, states, first=k == 1)
@@ -277,7 +284,11 @@ def _settled(
         settled = change < SETTLED and (not screen or k > SCREENINGS)
         if settled or stop_requested(stop):
             break
-        pool = replace(pool, std=std, prior=prior)
+        own = changes[:-1]
+        ratio = np.divide(own, before, out=np.zeros_like(own), where=before != 0)
+        further = own / (1 - np.clip(ratio, 0.0, MOST_RATIO))
+        pool = replace(pool, std=np.maximum(pool.std * np.exp(further), LEAST), prior=prior)
+        before = own
     assert linear is not None
     likelihood = -linear.cost - pool.prior_rows(theta)[2]
     return TossLawFit(pool, theta, states, linear, likelihood, settled), k
