@@ -207,14 +207,14 @@ def study(
     level: float = np.inf,
     crossed: bool = True,
 ) -> Study:
-    """Tune a law to all windows and to each, and try what each found on the others.
+    """Tune a law to all windows and to each by the method of Lacoursiere, and try what each found on the others.
 
     Args:
         sensor: what is estimated of the encoder.
         level: what Stribeck's excess may be at most [N m], or [m].
         crossed: whether to try them on the others.
     """
-    of, method = model(kind), JointSmoothing(weight=weight, tolerance=TOLERANCE)
+    of, method = model(kind), JointSmoothing(weight=weight, tolerance=TOLERANCE, doubts=False)
     lower = {DECAY: DECAYS[0]} if law == STRIBECK else {}
     upper = {DECAY: DECAYS[1], f"pivot.{kind}_excess": level} if law == STRIBECK else {}
     own, begin = parameters(law, kind), beginning(law, kind)
