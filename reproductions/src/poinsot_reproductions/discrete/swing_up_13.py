@@ -87,7 +87,7 @@ def estimator() -> Model:
 
 def method(form: str = "reduced", max_steps: int = 50) -> JointSmoothing:
     """kappa counts beside readings of weight 1, as in the paper; noise is given for the sake of the priors."""
-    return JointSmoothing(KAPPA / NOISE**2, (NOISE, NOISE), form, max_iterations=max_steps)
+    return JointSmoothing(KAPPA / NOISE**2, (NOISE, NOISE), form, max_iterations=max_steps, doubts=False)
 
 
 def scenarios(seed: int, seconds: Mapping[str, float] = SECONDS) -> dict[str, Motion]:
