@@ -89,7 +89,7 @@ def impact(ratio: float) -> tuple[float, float, float]:
     first, second = -ratio + root, -ratio - root
     # the first instant after 0: of complex roots the angle between them is that outside of the left half
     apart = np.log(second / first) if ratio > 1 else 2j * (np.pi - np.angle(first))
-    t = 2 * apart / (first - second) if ratio > 1 else apart / (1j * root.imag)
+    t = 2 * apart / (first - second)
     speed = (first * np.exp(first * t) - second * np.exp(second * t)) / (first - second)
     e, depth = float(-speed.real), ((np.exp(first * t) - np.exp(second * t)) / (first - second)).real
     return e, float(t.real), float(depth + e * t.real) / (1 + e) ** 2
