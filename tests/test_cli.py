@@ -144,11 +144,14 @@ def test_version_and_help(poinsot):
         assert "--json" in out
 
 
+def verbs_in(text):
+    """Lines of the help under the headings of verbs."""
+    return [line for line in text.partition("\nStart:\n")[2].splitlines() if line.startswith("  ")]
+
+
 def test_help_lists_verbs_in_the_order_of_their_use(poinsot):
-    verbs = [
-        line.split()[0] for line in poinsot("--help")[1].partition("Commands:\n")[2].splitlines() if line
-    ]
-    assert verbs[:6] == ["new", "inspect", "identify", "show", "open", "view"] and "warmup" in verbs[6:]
+    verbs = [line.split()[0] for line in verbs_in(poinsot("--help")[1])]
+    assert verbs[:6] == ["new", "inspect", "identify", "track", "show", "open"] and "warmup" in verbs[6:]
 
 
 def test_hidden_files_are_not_proposed(poinsot, tmp_path):
@@ -554,11 +557,12 @@ def test_time_left():
 
 
 def test_colours_at_a_terminal_alone(poinsot, tmp_path, monkeypatch):
-    from poinsot.cli.shell import print_result
+    from poinsot.cli.shell import echo
 
     said = []
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("typer.secho", lambda line, **look: said.append((line, look["fg"])))
-    print_result("Not to be used (scale)\nname  value\nm1  4\nwarning: beware\nnote: so it is")
+    echo("Not to be used (scale)\nname  value\nm1  4\nwarning: beware\nnote: so it is")
     assert [fg for _, fg in said] == ["red", None, None, "yellow", "bright_black"]
     monkeypatch.undo()
     assert "\x1b" not in poinsot("identify", write_job(tmp_path))[1]
@@ -606,7 +610,7 @@ def test_many_files_of_a_kind_are_told_in_short():
 
 
 def test_the_help_of_every_verb_is_whole(poinsot):
-    lines = poinsot("--help")[1].split("Commands:")[1].strip().splitlines()
+    lines = verbs_in(poinsot("--help")[1])
     assert len(lines) >= 10
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)
 

@@ -1,8 +1,11 @@
-"""Text for a terminal: rows as aligned columns."""
+"""Text for a terminal: rows as aligned columns, and what a screen of some width shows of a text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 
@@ -23,6 +26,53 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
         ).rstrip()
         for line in cells
     )
+
+
+MOST_ROWS = 12
+"""Rows of a table that a terminal shows."""
+HEADINGS = ("name ", "body ", "drive gain of ")
+"""Beginnings of the first line of a table in the text of a result."""
+
+
+def for_terminal(text: str, width: int, most_rows: int | None = MOST_ROWS) -> list[str]:
+    """Lines of a text, wrapped at words to the width, and the first rows of each table; `most_rows` None: all."""
+    lines = []
+    for is_table, run in groupby(_apart(text.splitlines()), _is_row):
+        shown = list(run)
+        more = len(shown) - 1 - most_rows if is_table and most_rows is not None else 0
+        if more > 0:
+            shown = [*shown[: len(shown) - more], f"  ... {more} more rows: --all"]
+        lines += shown
+    return [part for line in lines for part in _wrapped(line, width)]
+
+
+def _is_row(line: str) -> bool:
+    return len(re.split(r"\s{2,}", line.strip())) >= 3
+
+
+def _apart(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, with an empty one between two tables."""
+    before = ""
+    for line in lines:
+        if line.startswith(HEADINGS) and _is_row(before):
+            yield ""
+        yield line
+        before = line
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    deep = 8 if _is_row(line) else len(line) - len(line.lstrip()) + 2
+    parts = textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * deep,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return parts or [line]
 
 
 def _cell(value: Any) -> str:

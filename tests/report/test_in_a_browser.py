@@ -119,13 +119,23 @@ def test_a_link_unfolds_its_section(tx40, tmp_path, opened):
     page.wait_for_selector("#residuals > details[open] .js-plotly-plot", timeout=WAIT_MS)
 
 
-def test_the_robot_is_drawn_in_three_dimensions_on_the_first_screen(tx40, tmp_path, opened):
+def test_the_first_screen_has_headline_numbers_next_step_and_curve(tx40, tmp_path, opened):
+    page, _ = opened(write_report(tx40, tmp_path / "page.html"))
+    page.wait_for_selector("[data-role=first-figure] .main-svg", timeout=WAIT_MS)
+    for role in ("headline", "key-number", "next-step", "first-figure"):
+        for k in range(count := page.locator(f"[data-role={role}]").count()):
+            box = page.locator(f"[data-role={role}]").nth(k).bounding_box()
+            assert box["y"] + box["height"] < 800
+        assert count == (5 if role == "key-number" else 1)
+
+
+def test_the_robot_is_drawn_in_three_dimensions(tx40, tmp_path, opened):
     """By its pixels: identified bodies are blue, on white paper."""
     page, _ = opened(write_report(tx40, tmp_path / "page.html"))
+    page.locator(".picture .plot").scroll_into_view_if_needed()
     page.wait_for_selector(".picture canvas", timeout=WAIT_MS)
     page.wait_for_timeout(1000)  # the scene is drawn a frame after its canvas is there
     box = page.locator(".picture .plot").bounding_box()
-    assert box["y"] + box["height"] < 900
     from io import BytesIO
 
     from PIL import Image

@@ -15,47 +15,65 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
-from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
+from .shell import ALL_ROWS, CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 
 VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
-"""Options that may stand anywhere, and are taken out before a verb sees them."""
+"""Options that may stand anywhere, and are taken out before a verb sees them; so may `--all`."""
+
+GROUPS = {
+    "Start": ("new", "inspect"),
+    "Estimate": ("identify", "track"),
+    "Look": ("show", "open", "view"),
+    "Use": ("predict", "export", "compare", "drives", "excite", "repair"),
+}
+"""Verbs under their headings in the help, in the order in which they are used; all others are under "More"."""
+HELP = """Find out what a mechanism is and how it moved, from recordings: mass properties, friction, drives, contact.
+
+\b
+  poinsot new ROBOT.urdf LOG.csv        begins a project file, job.toml
+  poinsot identify job.toml --out run   estimates, and writes a page
+  poinsot open run                      shows the page
+"""
+
+
+class Verbs(TyperGroup):
+    """The verbs, under headings."""
+
+    def format_commands(self, context: Any, formatter: Any) -> None:
+        listed = [verb for group in GROUPS.values() for verb in group]
+        more = [name for name in self.list_commands(context) if name not in listed]
+        for heading, names in {**GROUPS, "More": more}.items():
+            commands = [(name, self.get_command(context, name)) for name in names]
+            rows = [
+                (name, command.get_short_help_str(70)) for name, command in commands if command is not None
+            ]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
 
 app = typer.Typer(
     name="poinsot",
-    help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
+    cls=Verbs,
+    help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-ORDER = (
-    "new",
-    "inspect",
-    "identify",
-    "show",
-    "open",
-    "view",
-    "predict",
-    "export",
-    "compare",
-    "track",
-    "excite",
-    "repair",
-    "drives",
-)
-"""Verbs in the order in which they are used, for the help; others follow."""
-
 
 def verbs() -> tuple[str, ...]:
     """The verbs: every module of this folder but `shell` is one, with the function of its name."""
     names = [module.name for module in iter_modules(__path__) if module.name != "shell"]
-    return (*(verb for verb in ORDER if verb in names), *(name for name in names if name not in ORDER))
+    listed = [verb for group in GROUPS.values() for verb in group if verb in names]
+    return (*listed, *(name for name in names if name not in listed))
 
 
 def function_of(verb: str) -> Callable[..., None]:
@@ -76,6 +94,9 @@ def _options(
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="With each verb: print only errors, and --json -.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="With each verb: show all rows of tables, at a terminal, too.")
     ] = False,
 ) -> None:
     if version:
@@ -123,9 +144,10 @@ def _run(arguments: list[str]) -> int:
             app.command(verb, epilog=EPILOG)(function_of(verb))
         verbosities = [VERBOSITIES[argument] for argument in arguments if argument in VERBOSITIES]
         VERBOSITY.set(verbosities[-1] if verbosities else "")
+        ALL_ROWS.set("--all" in arguments)
         # Typer ends by exceptions; `main` returns their code.
         try:
-            app(args=[argument for argument in arguments if argument not in VERBOSITIES])
+            app(args=[argument for argument in arguments if argument not in (*VERBOSITIES, "--all")])
         except SystemExit as leaving:
             return leaving.code if isinstance(leaving.code, int) else 0
         finally:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .shell import Data, Json, Out, deliver, running
+from .shell import Data, Json, Out, deliver, echo, running
 
 
 def compare(
@@ -40,5 +40,5 @@ def compare(
         say("comparing")
         content = comparison.as_json()
         page = {"compare.html": partial(write_comparison_page, comparison)}
-        show = partial(typer.echo, content["text"])
+        show = partial(echo, content["text"])
         deliver(content, "compare.json", page, out, json, show, reads=paths)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .shell import sentences
+from .shell import echo, sentences
 
 
 def drives(
@@ -29,5 +29,5 @@ def drives(
         check_apart([out], [result])
         known, _ = read_actuators(result)
         for line in write_usd_drives(known, out, physics_step):
-            typer.echo(f"note: {line}")
-        typer.echo(f"written: {out}")
+            echo(f"note: {line}")
+        echo(f"written: {out}")

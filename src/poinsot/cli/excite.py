@@ -15,7 +15,7 @@ import typer
 
 from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
 from ..text import table
-from .shell import CORRECTABLE, INTERRUPTED, Data, Json, check_output, deliver, running, stop
+from .shell import CORRECTABLE, INTERRUPTED, Data, Json, check_output, deliver, echo, running, stop
 
 if TYPE_CHECKING:
     from ..estimators.servo.command_design import DesignedCommands
@@ -445,22 +445,25 @@ def _print(motion: Excitation) -> None:
     from ..report.excitation_page import expectations, hopeless
 
     problem, base = motion.problem, motion.problem.base
-    outcome = "A LIMIT IS BROKEN"
+    outcome = "A LIMIT IS BROKEN: the motion must not be run"
     if motion.limits_respected:
         outcome = f"limits of {listing(motion.checked)} are kept"
     if motion.unchecked:
-        typer.secho(f"NOT CHECKED: {'; '.join(motion.unchecked)}", fg="red")
+        echo(f"NOT CHECKED: {'; '.join(motion.unchecked)}")
     near = "" if motion.least_distance is None else f", minimum distance {100 * motion.least_distance:.2g} cm"
-    typer.echo(
-        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(motion.time)} samples\n"
-        f"condition number {motion.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
-        f"norm); {outcome}{near}; {motion.state.iterations} iterations in {motion.state.seconds:.0f} s"
+    echo(
+        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(motion.time)} samples{near}\n"
+        f"{outcome}\n"
+        f"condition number {motion.condition_number:.3g} of {len(problem.base)} parameters (columns at unit norm), "
+        f"{motion.state.iterations} iterations in {motion.state.seconds:.0f} s"
     )
+    if motion.limits_respected and not motion.unchecked:
+        echo("Next: run the motion on the robot, and begin from its log: poinsot new ROBOT.urdf LOG.csv")
     rows: list[dict[str, Any]] = [
         {"joint": joint} | {f"{quantity} %": round(part, 1) for quantity, part in parts.items()}
         for joint, parts in motion.use_of_limits_percent.items()
     ]
-    typer.echo(f"\nuse of the limits\n{table(rows)}")
+    echo(f"\nuse of the limits\n{table(rows)}")
     rows = [
         {
             "name": name,
@@ -474,13 +477,13 @@ def _print(motion: Excitation) -> None:
             base.names, motion.std, base.units, motion.relative_std_percent, base.groupings, strict=True
         )
     ]
-    typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
+    echo(f"\npredicted standard deviations\n{table(rows)}\n")
     for sentence in expectations(motion):
-        typer.echo(sentence)
+        echo(sentence)
     if lost := hopeless(motion):
-        typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
+        echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
     for warning in motion.warnings:
-        typer.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
 
 
 def _print_commands(commands: DesignedCommands) -> None:
@@ -488,7 +491,7 @@ def _print_commands(commands: DesignedCommands) -> None:
     content = commands.as_json()
     distance = commands.least_distance
     near = "" if distance is None else f", minimum distance {100 * distance:.2g} cm"
-    typer.echo(
+    echo(
         f"{content['robot']}: {content['seconds']:.4g} s of commands at {content['rate_hz']:g} Hz, "
         f"all limits are kept{near}"
     )
@@ -497,7 +500,7 @@ def _print_commands(commands: DesignedCommands) -> None:
         | {"shapes": ", ".join(dict.fromkeys(row["shapes"]))}
         for row in content["joints"]
     ]
-    typer.echo(f"\ncommands\n{table(rows)}")
+    echo(f"\ncommands\n{table(rows)}")
     rows = [
         {
             "joint": interval.joint,
@@ -509,13 +512,13 @@ def _print_commands(commands: DesignedCommands) -> None:
         }
         for interval in commands.intervals
     ]
-    typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
-    typer.echo(
+    echo(f"\npredicted standard deviations\n{table(rows)}\n")
+    echo(
         f"They are for white noise of {1e3 * commands.design.noise:g} mrad; "
         "motion that the model does not explain makes them wider."
     )
     for warning in commands.design.collisions.warnings if commands.design.collisions is not None else ():
-        typer.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
 
 
 def _robot_and_held(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .shell import Data, running
+from .shell import Data, echo, running
 
 WRITTEN = "poinsot.export.json"
 """Names of the files that `export` wrote to a folder, each with its SHA-256: only these are overwritten."""
@@ -54,14 +54,14 @@ def export(
         job = ExportJob(result_in(result), name, data, regressor, force)
         if to is None:
             for known, written, notes in job.listed():
-                typer.echo(f"{known:<7} {written}")
+                echo(f"{known:<7} {written}")
                 for note in notes:
-                    typer.echo(f"        note: {note}")
+                    echo(f"        note: {note}")
             return
         files = job.files(to)
         reads = [job.path, *job.prediction.project.inputs(job.prediction.folder)]
         check_apart([out / name for name in files.writers], reads)
         for path in write_own(files.writers, out, WRITTEN):
-            typer.echo(f"written: {path}")
+            echo(f"written: {path}")
         for note in files.notes:
-            typer.echo(f"note: {note}")
+            echo(f"note: {note}")

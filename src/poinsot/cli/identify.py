@@ -85,9 +85,9 @@ def identify(
         content = identify_json(estimate)
 
         def show() -> None:
-            shell.print_result("\nnote: ".join([content["text"], *filter(None, (refusal, *notes))]))
+            shell.echo("\nnote: ".join([content["text"], *filter(None, (refusal, *notes))]))
             if not (out or json):
-                typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
+                shell.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
 
         shell.deliver(
             content,
@@ -167,8 +167,8 @@ def _identify_logs(
     with chosen(workers, cluster):
         estimate = fleet.estimate(say=say)
     pages = {output.report: partial(_write_fleet, estimate)}
-    echo = partial(typer.echo, estimate.text)
-    shell.deliver(estimate.content(), output.result, pages, out, json, echo, reads=reads)
+    show = partial(shell.echo, estimate.text)
+    shell.deliver(estimate.content(), output.result, pages, out, json, show, reads=reads)
     if not estimate.parameters and len(fleet.logs) > 1:
         sentence = "fewer than two logs determine a parameter: nothing was pooled"
         raise typer.Exit(shell.stop(sentence, shell.CORRECTABLE))

@@ -12,7 +12,7 @@ import typer
 
 from ..exceptions import UnwritableOutput
 from ..text import table
-from .shell import Data, Job, Json, Out, deliver, running
+from .shell import Data, Job, Json, Out, deliver, echo, running
 
 if TYPE_CHECKING:
     from ..estimate import Setting
@@ -31,7 +31,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         contents = find_reader(job).list_contents if job.suffix != ".toml" and is_known(job) else None
         if contents is not None:
             content, text = contents(job)
-            deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
+            deliver(content, "inspect.json", {}, out, json, lambda: echo(text), reads=[job])
             return
         project = Project.load(job)
         before = job.read_bytes()
@@ -54,15 +54,23 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
 
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
-        after = f"to write these lines into the file: poinsot inspect {job} --apply"
-        if apply:
-            after = _apply(job, before, proposed) if proposed else f"there is nothing to write into {job}"
+        following = f"poinsot identify {job} --out run"
+        if proposed and not apply:
+            following = f"poinsot inspect {job} --apply writes the lines proposed below into the file"
+        written = f"there is nothing to write into {job}" if apply else ""
+        if apply and proposed:
+            written = _apply(job, before, proposed)
 
         def show() -> None:
+            echo(f"Next: {following}")
             _print_inspections(inspections)
-            rows = [{"in": setting.place, "line": setting.line, "why": setting.cause} for setting in proposed]
-            if rows or apply:
-                typer.echo(f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else after)
+            if proposed:
+                rows = [
+                    {"in": setting.place, "line": setting.line, "why": setting.cause} for setting in proposed
+                ]
+                echo(f"\nproposed for {job}\n{table(rows)}")
+            if written:
+                echo(written)
 
         deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
 
@@ -86,12 +94,18 @@ def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:
     for k, inspection in enumerate(inspections):
-        typer.echo(f"{chr(10) if k else ''}{inspection.name}")
+        echo(f"{chr(10) if k else ''}{inspection.name}: {_verdict(inspection)}")
         width = max(len(name) for name, _ in inspection.facts)
         for name, value in inspection.facts:
-            typer.echo(f"  {name:<{width}}  {value}")
-        typer.echo(table(inspection.rows))
+            echo(f"  {name:<{width}}  {value}")
+        echo(table(inspection.rows))
         for finding in inspection.findings:
-            typer.echo(f"{finding.severity.name} {finding}")
-        if inspection.harmless:
-            typer.echo("nothing stands in the way of an estimation")
+            echo(f"{finding.severity.name} {finding}")
+
+
+def _verdict(inspection: Inspection) -> str:
+    """Whether the recording can be used, in one clause."""
+    if inspection.harmless:
+        return "nothing stands in the way of an estimation"
+    grave = [finding for finding in inspection.findings if finding.severity]
+    return f"{len(grave)} finding{'s' if len(grave) != 1 else ''} to resolve before any estimation, below"

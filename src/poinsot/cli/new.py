@@ -82,14 +82,15 @@ def new(
         }
         content |= {"text": start.text, "guesses": list(start.guesses), "unused": list(start.unused)}
         asks = not yes and json != "-" and sys.stdin.isatty()
-        if json != "-":
-            typer.echo(table(start.guesses))
+        if asks:
+            shell.echo(table(start.guesses))
         if asks and not typer.confirm(f"write {out}?", default=True):
             raise typer.Exit(shell.stop("nothing was written", shell.INTERRUPTED))
         run = "track" if issubclass(find_method(start.method), OnlineMethod) else "identify"
-        lines = f"\nNext: poinsot inspect {out}, or poinsot {run} {out} --out results"
+        lines = [f"Next: poinsot inspect {out}, or poinsot {run} {out} --out results"]
+        lines += [] if asks else [table(start.guesses)]
         files = {out: lambda path: write_text(path, start.text)}
-        shell.deliver(content, "", {}, None, json, lambda: typer.echo(lines), files)
+        shell.deliver(content, "", {}, None, json, lambda: shell.echo("\n".join(lines)), files)
 
 
 def _start_robot(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..text import table
-from .shell import Json, check_output, deliver, running
+from .shell import Json, check_output, deliver, echo, running
 
 
 def predict(
@@ -61,10 +61,12 @@ def predict(
         if out is not None:
             write_columns(prediction.columns, out)
         written = f"written: {out}" if out else "no table was written; --out FILE.csv (or .parquet) writes it"
+        trust = str(job.result.get("trust", "unknown")).replace("-", " ")
         lines = [
-            f"{motion.name}: {content['samples']} samples, {len(prediction.columns) - 1} columns",
+            f"{motion.name}: {content['samples']} samples, {len(prediction.columns) - 1} columns, by a result that is "
+            f"{trust}",
             *([table(prediction.rows)] if prediction.rows else []),
             *(f"note: {note}" for note in prediction.notes),
             written,
         ]
-        deliver(content, "", {}, None, json, lambda: typer.echo("\n".join(lines)))
+        deliver(content, "", {}, None, json, lambda: echo("\n".join(lines)))

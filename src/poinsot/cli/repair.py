@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..text import table
-from .shell import Json, Out, deliver, running
+from .shell import Json, Out, deliver, echo, running
 
 if TYPE_CHECKING:
     from ..export.repair_description import Repair
@@ -59,11 +59,9 @@ def _print_repair(result: Repair, written: bool) -> None:
         for link in result.links
         if link.old is not None
     ]
-    typer.echo(
-        f"{result.source.name}: {len(result.impossible)} of {len(rows)} links with inertia are impossible"
-    )
-    typer.echo(table(rows))
+    echo(f"{result.source.name}: {len(result.impossible)} of {len(rows)} links with inertia are impossible")
+    echo(table(rows))
     for link in result.impossible:
-        typer.echo(f"{link.name}: {'; '.join(link.reasons)}")
+        echo(f"{link.name}: {'; '.join(link.reasons)}")
     if result.impossible and not written:
-        typer.echo("nothing was written; --out FOLDER writes the description with the nearest possible links")
+        echo("nothing was written; --out FOLDER writes the description with the nearest possible links")

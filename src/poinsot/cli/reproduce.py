@@ -14,7 +14,7 @@ import typer
 
 from ..exceptions import InvalidMethod, check_known
 from ..text import table
-from .shell import Cluster, Json, Out, Workers, deliver, running
+from .shell import Cluster, Json, Out, Workers, deliver, echo, running
 
 GROUP = "poinsot.reproductions"
 
@@ -108,11 +108,11 @@ def load_case(name: str) -> Case:
 
 
 def _print(result: Reproduction) -> None:
-    typer.echo(f"{result.title}\n{result.lead}")
+    echo(f"{result.title}\n{result.lead}")
     for title, rows in result.tables.items():
-        typer.echo(f"\n{title}\n{table(rows)}")
-    typer.echo()
+        echo(f"\n{title}\n{table(rows)}")
+    echo("")
     for name, value in result.facts.items():
-        typer.echo(f"{name}: {value}")
+        echo(f"{name}: {value}")
     for note in result.notes:
-        typer.echo(f"note: {note}")
+        echo(f"note: {note}")

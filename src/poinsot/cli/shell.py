@@ -83,6 +83,17 @@ def stop(sentence: str, code: int) -> int:
 
 VERBOSITY: ContextVar[str] = ContextVar("verbosity", default="")
 """`"verbose"` or `"quiet"`, as the command line asks for."""
+ALL_ROWS: ContextVar[bool] = ContextVar("all_rows", default=False)
+"""Whether a terminal shows all rows of tables."""
+LIVE: ContextVar[Callable[[], None] | None] = ContextVar("live", default=None)
+"""Erases the moving line of progress, where there is one."""
+
+
+def end_progress() -> None:
+    """Erase the moving line, before a result is printed."""
+    erase = LIVE.get()
+    if erase is not None:
+        erase()
 
 
 def time_left(step: object, spent_s: float) -> str:
@@ -135,6 +146,7 @@ def progress() -> Iterator[Callable[[object], None]]:
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
     columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        LIVE.set(shown.stop)
         task, begun = shown.add_task("starting", total=None), dict[str, float]()
 
         def say(step: object) -> None:
@@ -231,6 +243,7 @@ def deliver(
             with (folder / name).open("rb") as written_file:
                 manifest["files"][name] = file_digest(written_file, "sha256").hexdigest()
         write_json(manifest, folder / MANIFEST)
+    end_progress()
     if json == "-":
         # Nothing else: a script reads this.
         sys.stdout.write(to_text(content))
@@ -241,22 +254,37 @@ def deliver(
         return
     show()
     if written := [*map(str, files or ()), *(_few(out, [*pages, file]) if out is not None else ())]:
-        typer.echo("\nwritten: " + ", ".join(written))
+        echo("\nwritten: " + ", ".join(written))
 
 
 SILENT_S = 5.0
 """Processor time without a line, where standard error is no terminal [s]."""
 COLOURS = {"trusted": "green", "with care": "yellow", "corrected": "yellow", "not to be used": "red"}
-COLOURS |= {"error": "red", "warning": "yellow", "note": "bright_black", "unchecked": "bright_black"}
+COLOURS |= {
+    "next": "cyan",
+    "error": "red",
+    "warning": "yellow",
+    "note": "bright_black",
+    "unchecked": "bright_black",
+}
 """Colour of a line at a terminal, by its beginning."""
 
 
-def print_result(text: str) -> None:
-    """The text of a result; at a terminal its verdict and its findings have colours, and headings are bold."""
-    for line in text.splitlines():
-        beginning = next((word for word in COLOURS if line.lower().startswith(word)), "")
-        heading = line.startswith(("name ", "body ", "drive gain of "))
-        typer.secho(line, fg=COLOURS.get(beginning), bold=heading or None)
+def echo(text: str) -> None:
+    """Print a result. A terminal shows the first rows of tables, lines of its own width, and verdicts in colours."""
+    end_progress()
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from shutil import get_terminal_size
+
+    from ..text import HEADINGS, MOST_ROWS, for_terminal
+
+    colour = None
+    for line in for_terminal(text, get_terminal_size().columns, None if ALL_ROWS.get() else MOST_ROWS):
+        if not line.startswith(" "):  # a line that goes on has the colour of its beginning
+            colour = next((COLOURS[word] for word in COLOURS if line.lower().startswith(word)), None)
+        typer.secho(line, fg=colour, bold=line.startswith((*HEADINGS, "Next: ")) or None)
 
 
 def report_page(project: Project, estimate: Estimate, say: Callable[[object], None], path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..exceptions import UnreadableFile
-from .shell import print_result, sentences
+from .shell import echo, sentences
 
 
 def show(
@@ -31,4 +31,4 @@ def show(
             raise UnreadableFile(
                 f"{result} has no text to show: `poinsot identify` and `track` of this version write it"
             )
-    print_result(text)
+    echo(text)

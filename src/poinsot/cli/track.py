@@ -81,7 +81,7 @@ def track(
             {output.report: partial(shell.report_page, project, tracking.estimate, say)},
             out,
             json,
-            lambda: None if publish == "-" else shell.print_result(content["text"]),
+            lambda: None if publish == "-" else shell.echo(content["text"]),
             reads=reads,
         )
     shell.finish(tracking.estimate, strict, "the samples processed until then are written")
@@ -117,7 +117,8 @@ def _text(tracking: Tracking) -> str:
     lines = [str(estimate)]
     if run is not None:
         lines = [
-            estimate.diagnosis.headline,
+            estimate.headline,
+            f"Next: {estimate.next_step}",
             f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}",
             *(f"{body.name}: {body.mass:.4g} kg" for body in estimate.bodies),
             run.as_text(),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import typer
-
-from .shell import deliver, running
+from .shell import deliver, echo, running
 
 ROBOT = """<robot name="warmup"><link name="base"/><link name="arm"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="joint" type="revolute">
@@ -43,4 +41,4 @@ def warmup() -> None:
         commanded = poinsot.Recording(t, positions, dict.fromkeys(positions, "rad"))
         search = poinsot.Search(draws=2)
         poinsot.OutputError(search).solve(poinsot.ActuatorProblem(robot, {"warmup": commanded}))
-    deliver({}, "", {}, None, None, lambda: typer.echo("the inner loops are compiled"))
+    deliver({}, "", {}, None, None, lambda: echo("the inner loops are compiled"))

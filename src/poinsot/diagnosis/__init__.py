@@ -15,6 +15,9 @@ listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
 
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
@@ -28,6 +31,7 @@ from .channels import AngleUnit, Reduction, Sign, SwappedChannels
 from .check import Check, RecordingCheck, look_at
 from .delay import TorqueDelay
 from .disturbance import Disturbance
+from .effect_fit import EffectFit
 from .effort_samples import DroppedTorque
 from .estimated_motion import ASSUMPTION_CHECKS
 from .examination import Examination
@@ -109,7 +113,7 @@ def diagnose(estimate: Estimate, systematic: SystematicUncertainty | None = None
     assert isinstance(problem, InverseDynamics)
     loads = () if problem.attachment is None else (LoadGains(),)
     case = Examination(estimate, problem, fitted=systematic)
-    return examined(estimate, look_at(case, (*checks(), *loads)))
+    return examined(estimate, look_at(case, (*checks(), *loads)), lambda: case.systematic)
 
 
 def diagnose_tracking(
@@ -124,18 +128,29 @@ def diagnose_tracking(
     what, found = "single torque readings and lost samples", [*inherited, *look_at(run, RUN_CHECKS)]
     try:
         if recorded is None:
-            return examined(estimate, [Unchecked(what, "a stream is not kept"), *found])
-        samples = [check for check in checks() if check.of_samples]
-        return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
+            found = [Unchecked(what, "a stream is not kept"), *found]
+        else:
+            samples = [check for check in checks() if check.of_samples]
+            found = [*look_at(Examination(estimate, recorded()), samples), *found]
     except PoinsotError as error:
-        return examined(estimate, [Unchecked(what, str(error)), *found])
+        found = [Unchecked(what, str(error)), *found]
+    return examined(estimate, found, lambda: run.systematic)
 
 
-def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:
-    """The diagnosis of an estimate: findings in order, and what could not be checked."""
+def examined(
+    estimate: Estimate,
+    found: Sequence[Finding | Unchecked],
+    systematic: Callable[[], EffectFit | None] = lambda: None,
+) -> Diagnosis:
+    """The diagnosis of an estimate: findings in order, and what could not be checked. `systematic`: the fit with
+    effects, which has left parts out; its errors are findings already.
+    """
     findings = [*unfinished(estimate), *(entry for entry in found if isinstance(entry, Finding))]
     unchecked = tuple(entry for entry in found if isinstance(entry, Unchecked))
     symptoms = {cause.name for cause in _causes_of_checks() if cause.symptom}
-    return Diagnosis(
-        ordered(findings, symptoms), unchecked, complete=not any(entry.failed for entry in unchecked)
-    )
+    left_out = None
+    with suppress(PoinsotError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+        fit = systematic()
+        left_out = None if fit is None else 100 * fit.left_out_error
+    is_complete = not any(entry.failed for entry in unchecked)
+    return Diagnosis(ordered(findings, symptoms), unchecked, is_complete, left_out)

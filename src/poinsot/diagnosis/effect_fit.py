@@ -472,6 +472,12 @@ class EffectFit:
         """(B,) held-out squared errors without effects."""
         return self.held_out(self.own)
 
+    @property
+    def left_out_error(self) -> float:
+        """Relative error of parts of the recordings that were not fitted, without effects."""
+        weighted = np.sum((self.readings / self.sigma)[self.inner] ** 2)
+        return float(np.sqrt(self.error.sum() / max(weighted, 1e-300)))
+
     @cached_property
     def named(self) -> tuple[Named, ...]:
         """Effects that the data show, the one that predicts best first."""

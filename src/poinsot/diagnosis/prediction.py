@@ -144,8 +144,7 @@ class BlockPrediction(Check):
                 f"There are {each:.2g} equations a parameter.",
                 evidence=10 / each,
             )
-        weighted = np.sum((fit.readings / fit.sigma)[fit.inner] ** 2)
-        relative = float(np.sqrt(fit.error.sum() / max(weighted, 1e-300)))
+        relative = fit.left_out_error
         times = fit.beyond_expected
         if relative > self.error:
             yield held_out.finding(

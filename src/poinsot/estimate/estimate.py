@@ -16,6 +16,7 @@ from .bodies import Body
 from .extras import Extra, extras_of
 from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
 from .fit import Fit
+from .headline import headline, next_step
 from .provenance import Provenance
 from .status import Status
 from .uncertainty import Direction, EstimatedParameters
@@ -206,6 +207,16 @@ class Estimate:
         assert self.examined is not None
         return self.examined
 
+    @property
+    def headline(self) -> str:
+        """What is said first: the verdict, what was found, how well it predicts, and the gravest remark."""
+        return headline(self)
+
+    @property
+    def next_step(self) -> str:
+        """What to do next that helps most."""
+        return next_step(self)
+
     def __getitem__(self, name: str) -> float:
         """The value of a parameter, by name; `InvalidMethod` if there is none."""
         check_known(name, self.names, "the estimate has no parameter", "it has", InvalidMethod, 20)
@@ -272,8 +283,7 @@ class Estimate:
         return bibtex(self.citations)
 
     def __str__(self) -> str:
-        diagnosis = self.diagnosis
-        lines = [diagnosis.headline] if diagnosis.complete else []
+        lines = [self.headline, f"Next: {self.next_step}"]
         lines.append(f"{self.method} on {self.robot}: {self.status.value}")
         lines.append(
             f"{len(self.names)} parameters from {self.rows} rows, relative error "

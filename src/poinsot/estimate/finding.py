@@ -102,12 +102,14 @@ class Unchecked:
 class Diagnosis:
     """All findings about one result. `findings`: most severe first, of one severity causes before symptoms, of these
     the most evident first. `unchecked`: what could not be checked. `complete`: whether there are checks for this family
-    of methods, and none failed; an unchecked result is not trusted.
+    of methods, and none failed; an unchecked result is not trusted. `left_out_percent`: relative error of parts of the
+    recordings that were left out of a fit and predicted; None: no family's check has left any out.
     """
 
     findings: tuple[Finding, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
     complete: bool = True
+    left_out_percent: float | None = None
 
     @property
     def trust(self) -> Trust:
@@ -125,11 +127,6 @@ class Diagnosis:
         """The level of trust, and the causes of errors and warnings."""
         named = [finding.cause for finding in self.findings if finding.severity > Severity.note]
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
-
-    @property
-    def headline(self) -> str:
-        """The first line of a printed result."""
-        return self.verdict[:1].upper() + self.verdict[1:]
 
 
 def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:

@@ -55,6 +55,8 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
                 "name": estimate.status.name,
             },
             "trust": estimate.trust.value,
+            "headline": estimate.headline,
+            "next": estimate.next_step,
             "findings": estimate.findings,
             **{key: getattr(estimate, key) for key in ABOUT},
             "parameters": estimate.parameters.as_json(),

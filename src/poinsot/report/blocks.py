@@ -198,9 +198,23 @@ class Verbatim(PageBlock):
 
 
 @dataclass(frozen=True)
+class FirstScreen:
+    """What a reader sees without scrolling: the headline in the tone of its trust, the next step, the numbers that say
+    most, and one figure. `kind`: what the figure compares, e.g. `"measured-predicted"`.
+    """
+
+    headline: str
+    next_step: str
+    tone: str
+    numbers: tuple[tuple[str, str], ...]
+    figure: FigureGrid | None
+    kind: str
+
+
+@dataclass(frozen=True)
 class Page:
-    """Title, kicker above, alert (in red) and subtitle beneath it, sections in order, the first `opening` beside the
-    picture.
+    """Title, kicker above, alert (in red) and subtitle beneath it, what comes first, and sections in order, the first
+    `opening` beside the picture.
     """
 
     title: str
@@ -208,11 +222,13 @@ class Page:
     subtitle: str = ""
     alert: str = ""
     sections: Sequence[Section] = field(default_factory=tuple)
+    first: FirstScreen | None = None
     picture: FigureGrid | None = None
     opening: int = 0
 
     @property
     def figures(self) -> list[dict[str, Any]]:
         """Plotly figures, in the order of the page."""
-        blocks = [self.picture, *(block for section in self.sections for block in section.blocks)]
+        first = self.first.figure if self.first else None
+        blocks = [first, self.picture, *(block for section in self.sections for block in section.blocks)]
         return [panel.plotly for block in blocks if isinstance(block, FigureGrid) for panel in block.panels]

@@ -32,7 +32,7 @@ def estimate_html(estimate: Estimate) -> str:
     lines = (f"{finding.severity.name} {finding}" for finding in estimate.findings)
     findings = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return (
-        f"<p><b>{escape(estimate.diagnosis.headline)}</b> {escape(estimate.method)} on {escape(estimate.robot)}: "
+        f"<p><b>{escape(estimate.headline)}</b> {escape(estimate.method)} on {escape(estimate.robot)}: "
         f"{escape(estimate.status.value)}</p><ul>{findings}</ul>"
         + _table(("parameter", "value", "95 % interval", "unit", "verdict"), rows)
     )

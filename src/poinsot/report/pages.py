@@ -17,6 +17,7 @@ from .blocks import SEVERITIES, Facts, Findings, Page, section_of
 from .figures.curves import channel_grid
 from .figures.drops import drop_grid
 from .figures.ellipsoids import ellipsoid_grid
+from .first_screen import first_screen
 from .numbers import count_text
 from .page import write_page
 from .sections import sections
@@ -57,6 +58,7 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
             f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
             f"{count_text(estimate.rows)} rows, {measured}"
         ),
+        first=first_screen(estimate),
         sections=shown,
         picture=picture,
         opening=1 + [section.title for section in shown].index("Verdict"),

@@ -23,11 +23,11 @@ from math import isnan
 from typing import Self
 
 from ..estimate import NORMAL_95, Estimate
+from ..estimate.headline import KNOWN_PERCENT, known_parameters
 from .blocks import Cell
 from .numbers import UNKNOWN
 
 WELL_KNOWN_PERCENT = 10.0
-KNOWN_PERCENT = 30.0
 ZERO_PERCENT = 100.0 / NORMAL_95
 HARDLY = 0.1
 
@@ -83,7 +83,7 @@ def counted(estimate: Estimate) -> tuple[str, ...]:
 
 def known(estimate: Estimate) -> int:
     """Number of parameters that are known or well known."""
-    return sum(verdict.tone == "good" for verdict in verdicts(estimate))
+    return int(known_parameters(estimate).sum())
 
 
 def verdict(value: float, relative_std_percent: float, identifiable: bool) -> ParameterVerdict:

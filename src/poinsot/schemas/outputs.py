@@ -98,6 +98,8 @@ EXTRAS: dict[str, Any] = {
 ESTIMATE: dict[str, Any] = {
     "status": STATUS,
     "trust": Literal[*(level.value for level in Trust)],
+    "headline": str,
+    "next": str,
     "findings": [FINDING],
     "unchecked": [Unchecked],
     **keys_of(Estimate, *ABOUT[1:]),

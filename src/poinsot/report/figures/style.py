@@ -16,6 +16,7 @@ BAND = "rgba(31, 95, 168, 0.13)"
 
 MEASURED = {"color": INK, "width": 1.8}
 PREDICTED = {"color": "#e06c00", "width": 1.8, "dash": "5px,2px"}
+COMMANDED = {"color": ACCENT, "width": 1.2, "dash": "1px,3px"}
 RESIDUAL = {"color": MUTED, "width": 1.1}
 CHANNEL = {"color": ACCENT, "width": 1.1}
 

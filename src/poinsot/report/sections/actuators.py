@@ -15,10 +15,8 @@ from .. import Section, table_of_rows
 from ..blocks import Figure, FigureGrid, Verbatim, section_of
 from ..figures.animation import DrawnBodies, robot_animation
 from ..figures.curves import curve_figure, effort_grid
-from ..figures.style import ACCENT, curve
+from ..figures.style import COMMANDED, curve
 from ..figures.thinning import line, longest_trace
-
-COMMANDED = {"color": ACCENT, "width": 1.2, "dash": "1px,3px"}
 
 FASTEST = 5.0
 """Speed up to which friction and torque are drawn [rad/s], [m/s]."""

@@ -19,7 +19,7 @@ FEW = 6
 """Largest number of joints that a card names."""
 
 LEADS = {
-    Trust.trusted: ("good", "No check found anything wrong: the numbers hold within their intervals."),
+    Trust.trusted: ("good", "None of the defects that are looked for was found."),
     Trust.with_care: ("fair", "Some numbers are less certain than their intervals state."),
     Trust.corrected: ("good", "A defect of the data was found, and its effect removed."),
     Trust.not_to_be_used: ("bad", "Do not use these numbers before the errors below are corrected."),
