@@ -5,6 +5,7 @@ A new family joins by a project file in `JOBS`.
 
 import json
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 import pytest
@@ -108,6 +109,35 @@ def test_what_a_family_cannot_say_is_null(solved):
             ("std_coloured", solved.estimate.coloured_std),
         ):
             assert values is not None or row[key] is None
+
+
+def test_the_headline_claims_nothing_that_a_line_below_it_denies(solved, tmp_path):
+    estimate = solved.estimate
+    known = sum(
+        bool(k) and percent < 30
+        for k, percent in zip(estimate.identifiable, estimate.relative_std_percent, strict=True)
+    )
+    assert estimate.headline.startswith(
+        estimate.diagnosis.verdict[:1].upper() + estimate.diagnosis.verdict[1:]
+    )
+    found = [extra.found() for extra in estimate.extras.values() if extra.found()]
+    assert all(sentence in estimate.headline for sentence in found)
+    assert found or f"{known} of {len(estimate.names)} parameter" in estimate.headline
+    assert ("was held out" in estimate.headline) == (not estimate.validation)
+    errors = [fit.relative_error_percent for fit in estimate.validation]
+    assert not errors or f"predicted to {max(errors):.3g} %" in estimate.headline
+    grave = [each for each in estimate.findings if each.severity and not each.corrected]
+    assert not grave or grave[0].message[:40] in estimate.headline
+    # the same sentence everywhere
+    content = identify_json(estimate)
+    assert content["headline"] == estimate.headline == content["text"].splitlines()[0]
+    assert (
+        content["next"] == estimate.next_step
+        and content["text"].splitlines()[1] == f"Next: {estimate.next_step}"
+    )
+    page = poinsot.write_report(estimate, tmp_path / "page.html").read_text()
+    assert escape(estimate.headline, quote=False) in page.replace("&#34;", '"').replace("&#39;", "'")
+    assert escape(estimate.headline) in estimate._repr_html_()
 
 
 def test_the_sections_that_a_method_names_are_all_that_have_something_to_say(solved):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ..arrays import Brief, Matrix, Vector
 from ..statistics import NORMAL_95
-from .extras import Extra
+from .extras import Extra, MainNumber
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +87,17 @@ class Payload(Brief, Extra):
     physically_consistent: bool | None = None
     reasons: tuple[str, ...] = ()
     min_pseudo_inertia_eigenvalue: float | None = None
+
+    def main_numbers(self) -> tuple[MainNumber, ...]:
+        is_estimated = "mass" in self.identifiable
+        return (
+            (MainNumber(f"Mass of the load on {self.link}", self.mass, self.mass_std, "kg"),)
+            if is_estimated
+            else ()
+        )
+
+    def found(self) -> str:
+        return "".join(f"{number}." for number in self.main_numbers())
 
     @property
     def mass_interval(self) -> tuple[float, float]:

@@ -7,16 +7,28 @@ of joints are here: drive gains, friction curves, and every single parameter of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..arrays import Bool, Brief, Matrix, Vector
 from ..statistics import NORMAL_95
 from .uncertainty import ParameterColumns, rows_of
+
+
+class MainNumber(NamedTuple):
+    """A number that stands for itself: what it is, value, standard deviation, and unit."""
+
+    name: str
+    value: float
+    std: float
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value:.3g} +- {NORMAL_95 * self.std:.2g} {self.unit}"
 
 
 class Extra:
@@ -33,6 +45,14 @@ class Extra:
 
     def as_text(self) -> str:
         """Lines for `print(estimate)`; empty: nothing is printed."""
+        return ""
+
+    def main_numbers(self) -> Iterable[MainNumber]:
+        """What a reader looks for first; empty: the parameters say it."""
+        return ()
+
+    def found(self) -> str:
+        """What was found, as a sentence of the headline in place of the number of known parameters; empty: that."""
         return ""
 
     def files(self, estimate: Any) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:

@@ -41,7 +41,7 @@ def headline(estimate: Estimate) -> str:
     count = f"{np.count_nonzero(known)} of {len(known)} parameter{'s' if len(known) != 1 else ''}"
     sentences = [
         f"{verdict}.",
-        f"{count} known to better than {KNOWN_PERCENT:g} %." if len(known) else "",
+        _found(estimate) or (f"{count} known to better than {KNOWN_PERCENT:g} %." if len(known) else ""),
         _prediction(estimate),
         f"{len(diagnosis.unchecked)} properties could not be checked."
         if len(diagnosis.unchecked) > 1
@@ -63,7 +63,7 @@ def next_step(estimate: Estimate) -> str:
     if not estimate.validation and "tracking" not in estimate.extras:
         return 'hold out a recording: add one that is not fitted to [[recordings]], with role = "validation"'
     known = known_parameters(estimate)
-    if len(known) and known.mean() < FEW:
+    if len(known) and known.mean() < FEW and not _found(estimate):
         unknown = (owner for owner, is_known in zip(estimate.owners, known, strict=True) if not is_known)
         how = "with `poinsot excite`" if estimate.described else "with more motion"
         return f"record another motion, {how}: little is known of {listing(dict.fromkeys(unknown), 3)}"
@@ -72,13 +72,23 @@ def next_step(estimate: Estimate) -> str:
     return "write it for a controller or a simulator: `poinsot export RESULT` lists the formats"
 
 
+def _found(estimate: Estimate) -> str:
+    """What a family says of its own results."""
+    return " ".join(filter(None, (extra.found() for extra in estimate.extras.values())))
+
+
 def _prediction(estimate: Estimate) -> str:
     """How well recordings are predicted that were not fitted, or that none was held out."""
     errors = [fit.relative_error_percent for fit in estimate.validation]
     if errors:
         worst = float(np.max(errors))
         what = "Held-out recordings are" if len(errors) > 1 else "The held-out recording is"
-        return f"{what} predicted to {worst:.3g} %." if np.isfinite(worst) else f"{what} not predicted."
+        if not np.isfinite(worst):
+            return f"{what} not predicted."
+        angles = {unit for fit in estimate.validation for unit in fit.units} == {"rad"}
+        rms = 1e3 * np.concatenate([fit.rms_per_joint for fit in estimate.validation])
+        more = f" ({np.nanmin(rms):.2g} to {np.nanmax(rms):.2g} mrad joint by joint)" if angles else ""
+        return f"{what} predicted to {worst:.3g} %{more}."
     left_out = estimate.diagnosis.left_out_percent
     more = "" if left_out is None else f"; left-out parts are predicted to {left_out:.2g} %"
     return f"No recording was held out{more}."

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Vector
 from ..estimate import NORMAL_95, Estimate, Fit, FullParameters, motions_of
-from ..estimate.bodies import Payload
+from ..estimate.extras import MainNumber
 from ..estimate.headline import KNOWN_PERCENT
 from .blocks import Figure, FigureGrid, FirstScreen
 from .figures.curves import curve_figure, with_interval
@@ -49,35 +49,26 @@ def first_screen(estimate: Estimate) -> FirstScreen:
 
 def main_numbers(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     """The numbers that say most, in words, each with its 95 % interval: those that are known, masses first."""
-    found = [
-        row for row in (*_masses(estimate), *_parameters(estimate)) if np.isfinite(row[1]) and row[2] > 0
-    ]
+    of_extras = (number for extra in estimate.extras.values() for number in extra.main_numbers())
+    every = (*of_extras, *_masses(estimate), *_parameters(estimate))
+    found = [number for number in every if np.isfinite(number.value) and number.std > 0]
     chosen: dict[str, str] = {}
-    for name, value, std, unit in sorted(found, key=lambda row: 100 * row[2] > KNOWN_PERCENT * abs(row[1])):
+    for name, value, std, unit in sorted(found, key=lambda n: 100 * n.std > KNOWN_PERCENT * abs(n.value)):
         chosen.setdefault(name, f"{plus_minus(value, NORMAL_95 * std)} {unit_text(unit)}".rstrip())
     return tuple(chosen.items())[:MOST_NUMBERS]
 
 
-Number = tuple[str, float, float, str]
-"""In words, value, standard deviation, and unit."""
-
-
-def _masses(estimate: Estimate) -> Iterator[Number]:
-    """Of a load, and of bodies whose mass the data determine."""
-    load, full = estimate.extra(Payload), estimate.extra(FullParameters)
-    if load is not None:
-        yield f"Mass of the load on {load.link}", float(load.mass), float(load.mass_std), "kg"
-    for change in getattr(estimate.extras.get("tracking"), "changes", ()):
-        body = next((body for body in estimate.bodies if body.name == change.body), None)
-        if body is not None and body.mass is not None:
-            yield f"Mass of {change.body}", body.mass, change.mass_std, "kg"
+def _masses(estimate: Estimate) -> Iterator[MainNumber]:
+    """Of bodies whose mass the data determine."""
+    full = estimate.extra(FullParameters)
     if full is not None:
         for k, name in enumerate(full.names):
             if family(name, full.kinds[k]) == "Masses" and is_measured(float(full.prior_share[k])):
-                yield f"Mass of {full.owners[k]}", float(full.values[k]), float(full.std[k]), full.units[k]
+                value, std = float(full.values[k]), float(full.std[k])
+                yield MainNumber(f"Mass of {full.owners[k]}", value, std, full.units[k])
 
 
-def _parameters(estimate: Estimate) -> list[Number]:
+def _parameters(estimate: Estimate) -> list[MainNumber]:
     """Parameters in words, masses first, then those that stand for themselves, then sums, best known first."""
     judged, found = verdicts(estimate), []
     for k, name in enumerate(estimate.names):
@@ -85,10 +76,11 @@ def _parameters(estimate: Estimate) -> list[Number]:
             continue
         kind, grouping = estimate.kinds[k], estimate.groupings[k]
         what, is_sum = meaning(name, kind), grouping not in ("", name)
-        is_inertial = kind == "inertia" and family(name, kind) != "Masses"
-        rank = is_sum, is_inertial, family(name, kind) != "Masses", float(estimate.relative_std_percent[k])
+        is_mass = family(name, kind) == "Masses"
+        rank = is_sum, kind == "inertia" and not is_mass, not is_mass, float(estimate.relative_std_percent[k])
         words = f"{capitalized(what)}, {estimate.owners[k]}{', with others' if is_sum else ''}"
-        found.append((rank, (words, float(estimate.values[k]), float(estimate.std[k]), estimate.units[k])))
+        number = MainNumber(words, float(estimate.values[k]), float(estimate.std[k]), estimate.units[k])
+        found.append((rank, number))
     return [number for _, number in sorted(found, key=lambda pair: pair[0])]
 
 

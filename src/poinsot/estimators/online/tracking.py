@@ -43,7 +43,7 @@ from ...estimate import (
     Uncertainty,
     fit_of,
 )
-from ...estimate.extras import Extra, extras_of
+from ...estimate.extras import Extra, MainNumber, extras_of
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
 from ...models.robot.open_parameters import body_of
@@ -274,6 +274,19 @@ class TrackingRun(Extra):
                 for state in self.history
             ],
         }
+
+    def main_numbers(self) -> tuple[MainNumber, ...]:
+        return (
+            tuple(
+                MainNumber(f"Mass of {change.body}", float(state[0]), change.mass_std, "kg")
+                for change, state in zip(self.changes, self.history[-1].bodies, strict=True)
+            )
+            if self.history
+            else ()
+        )
+
+    def found(self) -> str:
+        return " ".join(f"{number}." for number in self.main_numbers()[:3])
 
     def as_text(self) -> str:
         """Changes of the open bodies, what the last seconds determine, and how many samples were not used, and why."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...arrays import Brief, JointSamples, Vector
 from ...estimate import Estimate
-from ...estimate.extras import Extra
+from ...estimate.extras import Extra, MainNumber
+from ...estimate.headline import KNOWN_PERCENT
 from ...lazy import load
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import Actuator, actuator_parameters
@@ -122,6 +123,23 @@ class Actuators(Brief, Extra):
             ".export.actuator_files:simulator_files"
         )(estimate, self, self.robot)
         return written
+
+    def main_numbers(self) -> tuple[MainNumber, ...]:
+        """Ratios, where positions show no scale of torques; lateness first, which is known best."""
+        shown = [r for r in self.ratios if r.identifiable and not self.scale_known.get(r.joint, True)]
+        return tuple(
+            MainNumber(f"{r.joint}, {r.name}", r.value, r.std, r.unit)
+            for r in sorted(shown, key=lambda r: r.std / max(abs(r.value), 1e-300))
+        )
+
+    def found(self) -> str:
+        if all(self.scale_known.values()):
+            return ""
+        known = sum(100 * number.std < KNOWN_PERCENT * abs(number.value) for number in self.main_numbers())
+        return (
+            f"{known} of {len(self.ratios)} ratios to the stiffness known to better than {KNOWN_PERCENT:g} %; "
+            "positions alone do not show the scale of torques."
+        )
 
     def as_text(self) -> str:
         """One line a joint: what a simulator needs."""
