@@ -106,8 +106,11 @@ def _first_sentence(text: str) -> str:
         (k + 1 for k in range(len(text)) if text[k] in ".!" and text[k + 1 : k + 2] in ("", " ")), len(text)
     )
     sentence = text[:end]
+    if len(sentence) <= LONGEST:
+        return sentence
+    clause = max(sentence.rfind(mark, LONGEST // 3, LONGEST) for mark in (": ", "; "))
     return (
-        sentence if len(sentence) <= LONGEST else sentence[:LONGEST].rsplit(" ", 1)[0].rstrip(",;:") + " ..."
+        f"{sentence[:clause]}." if clause > 0 else sentence[:LONGEST].rsplit(" ", 1)[0].rstrip(",") + " ..."
     )
 
 

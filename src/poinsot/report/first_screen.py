@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..estimators.servo.result import Actuators
 
 MOST_NUMBERS = 5
+OF_SENSORS = {"bias", "misalignment", "zero", "eccentricity", "geometry"}
+"""Kinds of parameters of how it was measured, which no reader looks for first."""
 HEIGHT = 230
 """Of the figure [px]: on a phone all stands on one screen."""
 
@@ -77,8 +79,15 @@ def _parameters(estimate: Estimate) -> list[MainNumber]:
         kind, grouping = estimate.kinds[k], estimate.groupings[k]
         what, is_sum = meaning(name, kind), grouping not in ("", name)
         is_mass = family(name, kind) == "Masses"
-        rank = is_sum, kind == "inertia" and not is_mass, not is_mass, float(estimate.relative_std_percent[k])
+        rank = (
+            kind in OF_SENSORS,
+            is_sum,
+            kind == "inertia" and not is_mass,
+            not is_mass,
+            float(estimate.relative_std_percent[k]),
+        )
         words = f"{capitalized(what)}, {estimate.owners[k]}{', with others' if is_sum else ''}"
+        words = f"Mass of {estimate.owners[k]}" if is_mass and not is_sum else words
         number = MainNumber(words, float(estimate.values[k]), float(estimate.std[k]), estimate.units[k])
         found.append((rank, number))
     return [number for _, number in sorted(found, key=lambda pair: pair[0])]
