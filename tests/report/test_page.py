@@ -166,13 +166,13 @@ def test_what_is_not_determined_by_reason(tx40):
         "This recording leaves 1 combination undetermined that a better motion would determine. "
         "2 parameters are set to zero as not essential."
     )
-    structural, unexcited, removed = section.blocks[1:]
+    structural, unexcited, removed = section.blocks[2:]
     assert (structural.title, structural.items) == ("No motion excites them", ("m1, mx1", "my2 + 0.225 mz3"))
     assert (unexcited.title, unexcited.items) == ("This recording does not excite them", ("my6 + 0.3 mx6",))
     assert (removed.title, removed.items) == ("Set to zero as not essential", ("xx5r, off6",))
     nothing = identifiability_section(replace(tx40, undetermined=undetermined[:3]))
     assert nothing.lead == "The recording determines everything that a motion of this robot can determine."
-    assert len(nothing.blocks) == 2
+    assert len(nothing.blocks) == 3
 
 
 OF_MOTIONS = (
@@ -223,9 +223,9 @@ def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
 
 def test_one_joint_and_thirty(emps, humanoid, tmp_path):
     single = read(write_report(emps, tmp_path / "emps.html"))
-    assert len(single.figures) == 1 + 4 + 1 + 1
+    assert len(single.figures) == 1 + 4 + 1 + 1 + 1
     many = read(write_report(humanoid, tmp_path / "humanoid.html"))
-    assert len(many.figures) == 1 + len(interval_grid(humanoid).panels) + 3 * 30
+    assert len(many.figures) == 1 + len(interval_grid(humanoid).panels) + 3 * 30 + 1
     assert (tmp_path / "humanoid.html").stat().st_size < LARGEST_PAGE
 
 

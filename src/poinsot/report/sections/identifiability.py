@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ...estimate import Direction, Estimate
 from ..blocks import Facts, Items, Section, section_of
+from ..figures.correlation import correlation_grid
 from ..numbers import count_text, significant
 from ..words import capitalized, number_of, series
 
@@ -58,7 +59,7 @@ def identifiability_section(estimate: Estimate) -> Section:
         )
     reasons = dict.fromkeys((*REASONS, *(direction.reason for direction in estimate.undetermined)))
     lists = (_combinations(reason, estimate.undetermined) for reason in reasons)
-    return section_of("Identifiability", lead, facts, *lists)
+    return section_of("Identifiability", lead, facts, correlation_grid(estimate), *lists)
 
 
 def _combinations(reason: str, undetermined: Sequence[Direction]) -> Items | None:
