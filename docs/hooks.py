@@ -1,7 +1,7 @@
 """MkDocs hooks: what the build makes of running code, and how pages show it.
 
 - pictures and the pages of the gallery, drawn by docs/pictures
-- the public names, a page for each section of `__init__.pyi`, and the causes of findings on the page on trust
+- the public names, a page for each section of `__init__.pyi`, and tables of the causes of findings on the page on trust
 - tables from runs of the papers' cases, where a page has `<!-- from a run: NAME -->`
 - the JSON Schema of every `--json` output, as a file
 - a picture alone in its paragraph becomes a figure whose caption is its alt text; formulas become MathML
@@ -28,6 +28,8 @@ PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*pictures/[^"]*)" ?/?></p
 TABLE = re.compile(r"<!-- from a run: (\w+) -->")
 TABLES: dict[str, str] = {}
 """What runs say in Markdown, by the name under which a page asks for it."""
+SECTIONS = "<!-- sections of the API -->"
+"""Where the page on the API has its list of names."""
 
 
 def on_files(files, config):
@@ -53,7 +55,7 @@ def on_page_markdown(markdown: str, page, **_) -> str:
             f"- [{title}](api/{slug}.md): {', '.join(f'`{name}`' for name in names)}"
             for title, slug, names in _sections()
         ]
-        return "\n".join([markdown, *lines])
+        return markdown.replace(SECTIONS, "\n".join(lines))
     return markdown
 
 
@@ -73,9 +75,17 @@ def _causes() -> str:
     """A table of every cause: what it means, and what to do."""
     from poinsot.diagnosis import causes
     from poinsot.estimators.joint.examination import CAUSES
+    from poinsot.estimators.servo.examination import CHECKS
 
-    rows = [f"| `{each.name}` | {each.means} | {each.advice} |" for each in (*causes(), *CAUSES)]
-    return "\n".join(["", "| cause | what it means | what to do |", "|---|---|---|", *rows, ""])
+    of_servos = dict.fromkeys(cause for check in CHECKS for cause in check.causes)
+    return "\n".join(
+        ["", *_table((*causes(), *CAUSES)), "", "### Of servos", "", *_table(of_servos), ""]
+    )
+
+
+def _table(causes) -> list[str]:
+    rows = [f"| `{each.name}` | {each.means} | {each.advice} |" for each in causes]
+    return ["| cause | what it means | what to do |", "|---|---|---|", *rows]
 
 
 def _sections() -> list[tuple[str, str, list[str]]]:

@@ -179,6 +179,37 @@ def test_the_quadruped_finds_its_trunk():
     assert estimate.validation[0].relative_error_percent < 1.5 * estimate.fit.relative_error_percent
 
 
+# ------------------------------------------------------------------------------------- pages that one reads, and their words
+
+REFERENCES = ("project_file.md", "command_line.md", "api.md", "api/", "measurements/")
+"""Looked up, not read: their words do not count."""
+
+
+def words_of(pages):
+    return sum(len((ROOT / "docs" / page).read_text().split()) for page in pages)
+
+
+def test_the_path_for_newcomers_is_short():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    start = re.search(r"^  - Start:\n((?: {6}.*\n)+)", navigation, re.MULTILINE)[1]
+    first, *path = re.findall(r"[\w/]+\.md", start)
+    assert first == "index.md"
+    assert len(path) == 5
+    assert words_of(path) <= 3000
+
+
+def test_what_one_reads_is_short():
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in DOCUMENTS[1:]]
+    assert words_of(page for page in pages if not page.startswith(REFERENCES)) <= 25_000
+
+
+def test_the_readme_shows_a_result_first():
+    head = (ROOT / "README.md").read_text().splitlines()[:40]
+    (picture,) = (k for k, line in enumerate(head) if re.search(r"(?<!\[)!\[[^\]]*\]\(", line))
+    commands = re.findall(r"^```\n(.*?)^```", "\n".join([*head[:picture], "```"]), re.MULTILINE | re.DOTALL)
+    assert sum(len(block.split("\n")) - 1 for block in commands) <= 3
+
+
 # --------------------------------------------------------------------- the reference pages against what they describe
 
 REFERENCE = ROOT / "docs" / "project_file.md"
@@ -243,7 +274,7 @@ SECTIONS = {
     "`prior` of the ratio": (table_of(LogNormalPrior), ()),
     '`method = "moving-polynomial"`': (preprocessing.MovingPolynomialSettings, ()),
     '`method = "none"`': (preprocessing.RawSettings, preprocessing.ConditioningSettings.model_fields),
-    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS if name != "actuators"},
+    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS},
     "`noise` of a tracker": (impacts.TrackerNoiseSettings, ()),
     "`center_of_mass` of a load": (payload.PointPriorSettings, ()),
     "`[method.constraints]`": (table_of(constraints.Constraints), ()),
@@ -253,7 +284,7 @@ SECTIONS = {
     "`[accuracy]`": (table_of(Accuracy), ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
-"""Heading of the page -> what its table is about, and the keys that another table has. Actuators are in `servo.md`."""
+"""Heading of the page -> what its table is about, and the keys that another table has."""
 REGIONS = constraints.Box, constraints.EllipsoidRegion, constraints.Hull
 
 BY_VALIDATOR = {
@@ -274,6 +305,8 @@ BY_TYPE = {
     list[str]: "list of text", list[float]: "list of numbers", list[str | int]: "list of text or indices",
     dict[str, float]: "table of numbers",
 }  # fmt: skip
+
+ITEMS = {float: "list of numbers", str: "list of text"}
 
 
 def type_in_words(annotation, validators=()):
@@ -296,7 +329,7 @@ def type_in_words(annotation, validators=()):
     if origin in (list, dict) and is_table(inside[-1]):
         return f"{'list' if origin is list else 'table'} of tables"
     if origin is list and typing.get_origin(inside[0]) is typing.Annotated:
-        return "list of numbers" if typing.get_args(inside[0])[0] is float else "list of lists"
+        return ITEMS.get(typing.get_args(inside[0])[0], "list of lists")
     if origin is dict and typing.get_origin(inside[1]) is typing.Annotated:
         return (
             "table of lists"
@@ -304,7 +337,7 @@ def type_in_words(annotation, validators=()):
             else "table of numbers"
         )
     if origin is dict:
-        return "table of numbers"
+        return "table of lists" if typing.get_origin(inside[1]) is list else "table of numbers"
     assert issubclass(annotation, fields.SettingsTable)
     return "table"
 
@@ -374,11 +407,7 @@ def test_the_reference_has_every_section():
     found = {
         section for root in (settings.Settings, *map(find_method, METHODS)) for section in sections(root)
     }
-    assert found - {ProjectMethod} <= documented | {
-        fields.SettingsTable,
-        find_method("actuators"),
-        *map(table_of, REGIONS),
-    }
+    assert found - {ProjectMethod} <= documented | {fields.SettingsTable, *map(table_of, REGIONS)}
     headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
     assert {*headings} == {*settings.Settings.model_fields}
 

@@ -37,7 +37,7 @@ def test_with_the_term_another_motion_is_predicted(folder, tmp_path, poinsot):
     # p0 A of the gas law; its slope by the length is n p0 A^2 L0 / V0
     assert abs(row["value"] - 16e6 * 3.2e-3) < 3 * row["std"] and row["std"] < 2000
     assert (row["kind"], row["unit"], row["owner"]) == ("counterbalance", "N", "joint_2")
-    code, out, err = poinsot("predict", tmp_path / "result.json", folder / "another.csv")
+    code, out, err = poinsot("predict", tmp_path / "result.json", folder / "another.parquet")
     assert code == 0 and "joint_2" in out, err
 
 

@@ -1,6 +1,6 @@
 """Simulate the recordings of this folder: a heavy arm with a hydraulic counterbalance at its second joint.
 
-python examples/counterbalance/record.py [FOLDER]      # writes first.csv, second.csv and another.csv
+python examples/counterbalance/record.py [FOLDER]      # writes first.parquet, second.parquet and another.parquet
 
 MuJoCo computes the torques of the bodies, and length and lever of the cylinder as those of a tendon between two sites.
 The cylinder pulls with the pressure of a gas accumulator (polytropic, n = 1.3), which the piston compresses:
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import polars as pl
 
 HERE = Path(__file__).parent
 RATE_HZ, DURATION_S = 100.0, 30.0
@@ -77,13 +78,13 @@ def torques(q, v, a):
 
 def main(folder):
     rng = np.random.default_rng(3)
-    header = ",".join(["time", *(f"{name}{k}" for name in ("q", "tau") for k in range(1, 7))])
+    columns = ["time", *(f"{name}{k}" for name in ("q", "tau") for k in range(1, 7))]
     for name in ("first", "second", "another"):
         t, q, v, a = motion(rng)
         tau = torques(q, v, a) + NOISE * rng.standard_normal(q.shape)
-        table = np.column_stack([t, RESOLUTION * np.round(q / RESOLUTION), tau])
-        columns = ["%.3f", *["%.7f"] * 6, *["%.3f"] * 6]
-        np.savetxt(Path(folder) / f"{name}.csv", table, columns, ",", header=header, comments="")
+        table = np.column_stack([t, RESOLUTION * np.round(q / RESOLUTION), tau.round(1)])
+        file = Path(folder) / f"{name}.parquet"
+        pl.DataFrame(table.astype(np.float32), schema=columns).write_parquet(file, compression_level=19)
 
 
 if __name__ == "__main__":

@@ -314,7 +314,7 @@ def test_an_unlocked_joint_without_position_is_named(log):
         problem_of(poinsot.load_robot(EXAMPLE / "so101.urdf"), log)
 
 
-def test_every_finding_is_on_the_page():
-    page = (EXAMPLE.parents[1] / "docs/servo.md").read_text()
+def test_every_finding_says_what_to_do():
+    """The page on trust lists them as they are here (`docs/hooks.py`)."""
     for cause in (cause for check in CHECKS for cause in check.causes):
-        assert f"`{cause.name}`" in page
+        assert cause.means.endswith(".") and cause.advice.endswith(".")
