@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..estimators.online.tracking import TrackingRun
     from ..estimators.servo.result import Actuators
 
-MOST_NUMBERS = 5
+LEAST_NUMBERS, MOST_NUMBERS = 3, 5
 OF_SENSORS = {"bias", "misalignment", "zero", "eccentricity", "geometry"}
 """Kinds of parameters of how it was measured, which no reader looks for first."""
 HEIGHT = 230
@@ -50,14 +50,23 @@ def first_screen(estimate: Estimate) -> FirstScreen:
 
 
 def main_numbers(estimate: Estimate) -> tuple[tuple[str, str], ...]:
-    """The numbers that say most, in words, each with its 95 % interval: those that are known, masses first."""
+    """The numbers that say most, in words, each with its 95 % interval: those that are known, masses
+    first, and others only where these are few.
+    """
     of_extras = (number for extra in estimate.extras.values() for number in extra.main_numbers())
     every = (*of_extras, *_masses(estimate), *_parameters(estimate))
-    found = [number for number in every if np.isfinite(number.value) and number.std > 0]
-    chosen: dict[str, str] = {}
-    for name, value, std, unit in sorted(found, key=lambda n: 100 * n.std > KNOWN_PERCENT * abs(n.value)):
-        chosen.setdefault(name, f"{plus_minus(value, NORMAL_95 * std)} {unit_text(unit)}".rstrip())
-    return tuple(chosen.items())[:MOST_NUMBERS]
+    found = {
+        number.name: number for number in reversed(every) if np.isfinite(number.value) and number.std > 0
+    }
+    known, others = [], []
+    for number in reversed(found.values()):
+        is_known = 100 * number.std < KNOWN_PERCENT * abs(number.value)
+        (known if is_known else others).append(number)
+    shown = (known + others[: max(LEAST_NUMBERS - len(known), 0)])[:MOST_NUMBERS]
+    return tuple(
+        (name, f"{plus_minus(value, NORMAL_95 * std)} {unit_text(unit)}".rstrip())
+        for name, value, std, unit in shown
+    )
 
 
 def _masses(estimate: Estimate) -> Iterator[MainNumber]:
