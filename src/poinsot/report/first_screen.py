@@ -55,13 +55,13 @@ def main_numbers(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     """
     of_extras = (number for extra in estimate.extras.values() for number in extra.main_numbers())
     every = (*of_extras, *_masses(estimate), *_parameters(estimate))
-    found = {
-        number.name: number for number in reversed(every) if np.isfinite(number.value) and number.std > 0
-    }
-    known, others = [], []
-    for number in reversed(found.values()):
-        is_known = 100 * number.std < KNOWN_PERCENT * abs(number.value)
-        (known if is_known else others).append(number)
+    found: dict[str, MainNumber] = {}
+    for number in every:
+        if np.isfinite(number.value) and number.std > 0:
+            found.setdefault(number.name, number)
+    is_known = [100 * number.std < KNOWN_PERCENT * abs(number.value) for number in found.values()]
+    known = [number for number, yes in zip(found.values(), is_known, strict=True) if yes]
+    others = [number for number, yes in zip(found.values(), is_known, strict=True) if not yes]
     shown = (known + others[: max(LEAST_NUMBERS - len(known), 0)])[:MOST_NUMBERS]
     return tuple(
         (name, f"{plus_minus(value, NORMAL_95 * std)} {unit_text(unit)}".rstrip())
