@@ -132,12 +132,16 @@ def _follow(
         for j in range(n):
             tau, slope = _interpolated(springs[j], (q[j] - place) / width)
             slope /= width
-            effort[j] += K[j] * (c[k, j] - q[j] - dt * v[j]) + D[j] * (rate[k, j] - v[j]) - tau - dt * slope * v[j]
+            effort[j] += (
+                K[j] * (c[k, j] - q[j] - dt * v[j]) + D[j] * (rate[k, j] - v[j]) - tau - dt * slope * v[j]
+            )
             A[j, j] += dt * D[j] + dt**2 * (K[j] + slope)
         for m in range(len(directions)):
             along = directions[m]
             s = along @ v
-            tau, slope = _interpolated(friction[m], np.arcsinh(s / creep) / spacing + (len(friction[m]) - 1) / 2)
+            tau, slope = _interpolated(
+                friction[m], np.arcsinh(s / creep) / spacing + (len(friction[m]) - 1) / 2
+            )
             slope /= spacing * np.sqrt(s**2 + creep**2)
             for i in range(n):
                 effort[i] -= along[i] * tau

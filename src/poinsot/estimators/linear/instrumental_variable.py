@@ -131,8 +131,8 @@ def _notes(motion: NoiseFreeMotion, system: InstrumentedSystem, rounds: int) -> 
     weak = ""
     if system.strength < WEAK:
         weak = (
-            f" In one direction they explain only {100 * system.strength:.2g} % of the regressor: there the estimate is "
-            "uncertain."
+            f" In one direction they explain only {100 * system.strength:.2g} % of the regressor: there the estimate "
+            "is uncertain."
         )
     return (f"{source}.{times}{weak}",)
 
@@ -154,5 +154,3 @@ def _coloured(
     rows = ((rows.part, rows.W[:, :, columns] @ explained) for rows in system.instruments.rows())
     M = correlated_products(rows, Gamma) * allowance
     return M, is_spherical(whitened.T @ whitened, len(scores))
-
-

@@ -6,17 +6,17 @@ correlated with W, and not with the noise (Janot, Vandanjon and Gautier 2014):
 
     Z^T w^2 (y - W theta) = 0
 
-The same theta is least squares of the regressor that Z explains, V = Z (Z^T w^2 Z)^-1 Z^T w^2 W, beside the residuals of
-W itself:
+The same theta is least squares of the regressor that Z explains, V = Z (Z^T w^2 Z)^-1 Z^T w^2 W, with the residuals
+of W itself:
 
     H = V^T w^2 V = A^T G^-1 A      A = Z^T w^2 W,  G = Z^T w^2 Z
     cov = s^2 H^-1                  for white residuals, s^2 = |w (y - W theta)|^2 / (N - k)
 
 **The motion** follows what commands the robot. Only what does not contain the noise of these recordings may do so:
 
-    commands recorded, and a law K (c - q) + D (c' - v) + o explains the torques     simulation of the model in that loop
-    commands recorded, and no such law explains them                                 the commands themselves
-    no commands                                                                      the recorded motion, low-passed
+    commands recorded, a law K (c - q) + D (c' - v) + o explains the torques     simulation of the model in that loop
+    commands recorded, no such law explains them                                 the commands themselves
+    no commands                                                                  the recorded motion, low-passed
 
 A model under computed torque with its own parameters follows commands exactly, which is the second case. In the third
 one the noise within the band of the low-pass remains, however wide that of the regressor is.
@@ -117,7 +117,9 @@ class NoiseFreeMotion:
                 f"instruments follow the recorded commands exactly: a position loop explains only {share}"
             )
         else:
-            source = f"instruments are simulated in the position loop of the recording, which explains {share}"
+            source = (
+                f"instruments are simulated in the position loop of the recording, which explains {share}"
+            )
         return cls(problem, commands, times, law, source)
 
     def instruments(self, theta: Vector) -> InverseDynamics:
@@ -138,7 +140,7 @@ class NoiseFreeMotion:
 def fitted_law(
     problem: InverseDynamics, times: tuple[Vector, ...], commands: tuple[JointSamples, ...]
 ) -> tuple[PositionLaw | None, Vector]:
-    """The law K (c - q) + D (c' - v) + o of the recorded torques, None if it is none; (n,) variance that it explains."""
+    """The law K (c - q) + D (c' - v) + o of the torques, None if it is none; (n,) part of them that it explains."""
     columns, torques = [], []
     for part, time, command in zip(problem.parts, times, commands, strict=True):
         signals = part.signals
@@ -153,9 +155,10 @@ def fitted_law(
         torques.append(rows[2])
     A, y = np.concatenate(columns), np.concatenate(torques)
     gains = np.array([np.linalg.lstsq(A[:, j], y[:, j], rcond=None)[0] for j in range(y.shape[1])])
+    gains[:, 1] = np.maximum(gains[:, 1], 0.0)
     left = np.mean((y - np.einsum("tjk, jk -> tj", A, gains)) ** 2, axis=0)
     explained = 1 - left / np.maximum(np.var(y, axis=0), 1e-300)
-    is_loop = (explained > EXPLAINED).all() and (gains[:, 0] > 0).all() and (gains[:, 1] >= 0).all()
+    is_loop = (explained > EXPLAINED).all() and (gains[:, 0] > 0).all()
     return (PositionLaw(*gains.T) if is_loop else None), explained
 
 
@@ -198,7 +201,9 @@ def _moved(part: Part, time: Vector, motion: JointSamples) -> Signals:
         v = central_difference(measured, interval)
         return replace(signals, q=measured, v=v, a=central_difference(v, interval))
     channels = dict(signals.recording.channels)
-    channels |= {f"position.{joint}": column for joint, column in zip(signals.joints, measured.T, strict=True)}
+    channels |= {
+        f"position.{joint}": column for joint, column in zip(signals.joints, measured.T, strict=True)
+    }
     smooth: Signals = signals.method.apply(replace(signals.recording, channels=channels))
     if len(smooth) == len(signals):
         return smooth
@@ -222,7 +227,9 @@ class InstrumentedSystem(System):
     instruments: InverseDynamics
 
     @classmethod
-    def of_motion(cls, system: System, problem: InverseDynamics, instruments: InverseDynamics) -> InstrumentedSystem:
+    def of_motion(
+        cls, system: System, problem: InverseDynamics, instruments: InverseDynamics
+    ) -> InstrumentedSystem:
         """The system with the rows of `instruments` as Z."""
         known = {each.name: getattr(system, each.name) for each in fields(system)}
         return cls(**known, crossed=crossed_factors(problem, instruments), instruments=instruments)

@@ -248,7 +248,10 @@ def add_turned(R: Matrix, sign: float, f: Vector, out: Vector) -> None:
 
 
 @njit(**STEP)
-def inverse_dynamics_kernel(tree, inertials, gravity, q, v, a, touched, wrenches, M, tau, by_q, by_v):
+def inverse_dynamics_kernel(
+    tree: Any, inertials: Any, gravity: Any, q: Any, v: Any, a: Any, touched: Any, wrenches: Any,
+    M: Any, tau: Any, by_q: Any, by_v: Any,
+) -> None:  # fmt: skip
     """`inverse_dynamics` into M (zeros) and tau, or into by_q and by_v (zeros) if these are not empty."""
     parent, kind, _, _, _, _, _, v_index, body, _ = tree
     joints, n, slopes = len(parent), v.shape[1], len(by_q) > 0

@@ -217,7 +217,11 @@ class JointTerms:
         directions = [c[places] for _, places in used]
         values = [np.outer(phi[places], term.effort(speeds, self.dry_speed)) for term, places in used]
         none = np.zeros((0, c.shape[1])), np.zeros((0, len(speeds)))
-        return np.tensordot(phi, V, 1), np.concatenate([none[0], *directions]), np.concatenate([none[1], *values])
+        return (
+            np.tensordot(phi, V, 1),
+            np.concatenate([none[0], *directions]),
+            np.concatenate([none[1], *values]),
+        )
 
     def columns(
         self, chosen: np.ndarray, q: Configurations, v: JointSamples, a: JointSamples

@@ -40,6 +40,12 @@ METHODS = MappingProxyType(
             tables=("accuracy",),
             sections=("effort", "friction"),
         ),
+        "instrumental-variable": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.instrumental_variable:InstrumentalVariable",),
+            tables=("accuracy",),
+            sections=("effort", "friction"),
+        ),
         "semidefinite": MethodRow(
             HERE + "inverse_dynamics:SemidefiniteMethod",
             (".estimators.linear.semidefinite:SemidefiniteLeastSquares",),
