@@ -3,7 +3,7 @@
     M(q) a + h(q, v) + f(v) + s(q) = K (c - q) + D (c' - v) + o      c: commanded positions, o: a constant effort
 
 h are the efforts of gravity and speed, f those of friction, s those of springs. A step of length dt is linearly
-implicit in the law, in friction and in springs, so that a stiff loop of a light link stays stable at any step:
+implicit in the law, in friction and in stiff springs, so that a stiff loop of a light link stays stable at any step:
 
     (M + dt (D + f_v) + dt^2 (K + s_q)) a = K (c+ - q - dt v) + D (c'+ - v) + o - h - f - s - dt s_q v
     v+ = v + dt a,      q+ = q + dt v+
@@ -56,14 +56,20 @@ class PositionLaw(Brief):
 
 
 def follow(
-    robot: Articulated, theta: Vector, law: PositionLaw, time: Times, command: JointSamples
+    robot: Articulated,
+    theta: Vector,
+    law: PositionLaw,
+    time: Times,
+    command: JointSamples,
+    first_state: tuple[Vector, Vector] | None = None,
 ) -> JointSamples | None:
-    """(T, n) positions of the joints as the model follows (T, n) commands, from the first on; None: it diverges.
+    """(T, n) positions of the joints as the model follows (T, n) commands; None: it diverges.
 
     Args:
         robot: with joints of one degree of freedom, without loops and floating base.
         theta: (p,) all its parameters; base parameters with 0 for the others have the same dynamics.
         time: (T,) uniform [s].
+        first_state: (n,) positions and (n,) speeds; None: those of the command.
     """
     from scipy.interpolate import CubicSpline  # slow to import
 
@@ -83,12 +89,13 @@ def follow(
     places = np.linspace(c.min() - BEYOND * size, c.max() + BEYOND * size, TABLE)
     springs = terms.stiffness(phi, robot.configurations(np.repeat(places[:, None], c.shape[1], axis=1)))[0]
     positions, kernel = np.empty_like(c), _follow
+    q, v = (c[0], rate[0]) if first_state is None else first_state
     first, turning = robot.coordinates
     finished: Any = kernel(
         robot.tree.arrays, theta[:bodies].reshape(-1, 10), np.array(robot.model.gravity.linear), first, turning,
         robot.model.nq, terms.rotors(phi), *terms.tabulated_friction(phi, speeds), creep, spacing,
         np.ascontiguousarray(springs.T), places[0], places[1] - places[0],
-        law.proportional, law.derivative, law.constant, dt, c, rate, ASTRAY * size, positions,
+        law.proportional, law.derivative, law.constant, dt, c, rate, q.copy(), v.copy(), ASTRAY * size, positions,
     )  # fmt: skip
     return np.asarray(CubicSpline(clock, positions)(time)) if finished else None
 
@@ -108,14 +115,13 @@ def _interpolated(table, x):
 @njit(**STEP)
 def _follow(
     tree, inertials, gravity, first, turning, nq, rotors, viscous, directions, friction, creep, spacing,
-    springs, place, width, K, D, o, dt, c, rate, farthest, positions
+    springs, place, width, K, D, o, dt, c, rate, q, v, farthest, positions
 ):  # fmt: skip
     """Write the positions of all steps; False: the motion diverges."""
     n = c.shape[1]
     configuration, state, still = np.zeros((1, nq)), np.zeros((1, n)), np.zeros((1, n))
     M, h, none = np.zeros((1, n, n)), np.empty((1, n)), np.empty((0, n, n))
     touched, wrenches = np.empty(0, dtype=np.int64), np.empty((1, 0, 6))
-    q, v = c[0].copy(), rate[0].copy()
     positions[0] = q
     for k in range(1, len(c)):
         for j in range(n):
@@ -132,6 +138,8 @@ def _follow(
         for j in range(n):
             tau, slope = _interpolated(springs[j], (q[j] - place) / width)
             slope /= width
+            # explicit where that is stable: an implicit spring has a damping of its own, of dt / 2 times its frequency
+            slope *= 2 * dt**2 * slope > A[j, j]
             effort[j] += (
                 K[j] * (c[k, j] - q[j] - dt * v[j]) + D[j] * (rate[k, j] - v[j]) - tau - dt * slope * v[j]
             )
