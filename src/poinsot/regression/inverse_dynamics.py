@@ -624,6 +624,4 @@ def _with_unread_deflections(robot: Articulated, signals: Signals) -> Signals:
     arrays = {
         name: np.concatenate([getattr(signals, name), still], axis=1) for name in ("q", "v", "a", "tau")
     }
-    return replace(
-        signals, joints=(*signals.joints, *missing), **arrays, q_std=None, v_std=None, a_std=None
-    )
+    return replace(signals, joints=(*signals.joints, *missing), **arrays, q_std=None, v_std=None, a_std=None)

@@ -1,7 +1,7 @@
 """Elastic joints from encoders at their motors: output error in the torque, of links that springs drive.
 
-Nothing reads the deflection d of a spring (see `models.robot.elastic`). But the motor's motion q is read, and with it as
-an input the link is a system of its own,
+Nothing reads the deflection d of a spring (see `models.robot.elastic`). But the motor's motion q is read, and with it
+as an input the link is a system of its own,
 
     0 = ks d + fv d' + (torque of the link's motion q + d)          simulated at theta, from the first state x0
 
@@ -9,17 +9,20 @@ The torque that a motor needs is linear in theta once d is known, W(q, d(theta, 
 
     theta, x0 = argmin  sum over the motors' rows of w^2 (tau - W(q, d(theta, x0)) theta)^2
 
-by damped Gauss-Newton. Derivatives are differences: an evaluation is one simulation. The search starts at the
-description's bodies, from the resonance among `FREQUENCIES` that explains the torques best, joint by joint; what motors
-need by themselves (rotors, friction) is linear and solved there. Standard deviations are those of the linearization,
-with coloured residuals, M and H as in `least_squares` with the Jacobian in place of W.
+by damped Gauss-Newton, with differences as derivatives. Output error of a link that hardly damps has many minima. So the
+search begins where it has few: the spring carries the torque L that the motor does not need itself, and deflects by it,
+
+    L = tau - ia q'' - friction(q'),      ks d + fv d' = -L          with the noise of tau, low-passed
+
+from the resonance among `FREQUENCIES` that explains the torques best, joint by joint. Standard deviations are those of
+the linearization, with coloured residuals, M and H as in `least_squares` with the Jacobian in place of W.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 import numpy as np
@@ -31,6 +34,7 @@ from ...models.robot.elastic import ENDING, deflection
 from ...models.robot.inverse_dynamics import inverse_dynamics
 from ...models.robot.joint_terms import is_nonnegative
 from ...ranges import Count, Fraction, Positive
+from ...recording import Recording
 from ...regression.base_parameters import EXCITATION_TOLERANCE, triangular
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.system import LinearSolution, inverse, reduce
@@ -76,7 +80,7 @@ class HiddenDeflections(Method):
 
     rtol: Fraction = EXCITATION_TOLERANCE
     max_iterations: Count = 50
-    step_tolerance: Positive = 1e-3
+    step_tolerance: Positive = 0.05
 
     name = "hidden-deflections"
     citations = ("spong1987",)
@@ -105,9 +109,7 @@ class HiddenDeflections(Method):
         for motion in (carried, hidden, hidden):
             spread = motion.spread(x)
             least_squares = motion.least_squares(x, columns, 1 / spread)
-            minimum = search.minimize(
-                least_squares.at(motion.free(x, columns)), progress=progress, stop=stop
-            )
+            minimum = search.minimize(least_squares.at(motion.free(x, columns)), progress=progress, stop=stop)
             x = motion.with_free(x, columns, minimum.at.theta)
             if motion is carried:
                 x[hidden.b :] = hidden.first_states(carried.signals(x))
@@ -162,7 +164,9 @@ class HiddenMotion:
         """Base columns of what motors need themselves, whose torque is linear where their motion is an input."""
         base, passive = self.problem.base, self.problem.robot.drive.passive
         rows = enumerate(zip(base.kinds, base.owners, base.alone, strict=True))
-        return frozenset(k for k, (kind, owner, alone) in rows if alone and kind != "inertia" and owner not in passive)
+        return frozenset(
+            k for k, (kind, owner, alone) in rows if alone and kind != "inertia" and owner not in passive
+        )
 
     @property
     def b(self) -> int:
@@ -219,7 +223,9 @@ class HiddenMotion:
     def _moved(self, number: int, full: Vector, d: Vector, rate: Vector) -> Signals:
         part = self.problem.parts[number]
         signals, interval = part.signals, 1 / part.signals.rate_hz
-        deflections = self._simulated(number, full, d, rate) if self.simulated else self._carried(number, full)
+        deflections = (
+            self._simulated(number, full, d, rate) if self.simulated else self._carried(number, full)
+        )
         rates = central_difference(deflections, interval)
         moved = {"q": deflections, "v": rates, "a": central_difference(rates, interval)}
         arrays = {}
@@ -284,7 +290,7 @@ class HiddenMotion:
             changed.append((e_ahead - e_behind) / (2 * DIFFERENCE * size))
         return np.stack(changed, axis=2)
 
-    # ------------------------------------------------------------------------------------- start, by the springs' torque
+    # ------------------------------------------------------------------------------------ start, by the springs' torque
 
     def start(self) -> Vector:
         """x of the stiffnesses that explain the torques best, with deflections of the torques that springs carry."""
@@ -358,8 +364,39 @@ class HiddenMotion:
             )
             first = -L[0] / stiffness
             gain = stiffness + damping * rate
-            deflections.append(lfilter([-1.0], [gain, -damping * rate], L, zi=[damping * rate / gain * first])[0])
+            deflections.append(
+                lfilter([-1.0], [gain, -damping * rate], L, zi=[damping * rate / gain * first])[0]
+            )
         return np.stack(deflections, axis=1)
+
+
+class HiddenDynamics(InverseDynamics):
+    """The problem of an estimate whose deflections are simulated, which predicts by simulation too."""
+
+    @classmethod
+    def of(cls, problem: InverseDynamics) -> HiddenDynamics:
+        """The same problem."""
+        other = object.__new__(cls)
+        other.__dict__.update(problem.__dict__)
+        return other
+
+    def predicted(
+        self, estimate: Estimate, recording: Signals | Recording, name: str = "", *, loaded: bool = False
+    ) -> Fit:
+        """Measured against predicted effort of another recording; its deflections are simulated from first states that
+        are estimated.
+        """
+        method = self.parts[0].signals.method
+        hidden = HiddenMotion(InverseDynamics(self.robot, recording, method, held=self.parameters.held))
+        none = np.zeros(0, dtype=np.int64)
+        theta = hidden.problem.base.map @ self.dynamics(estimate).theta
+        carried = HiddenMotion(hidden.problem, simulated=False)
+        x = np.concatenate([theta, np.zeros(2 * len(hidden.unread))])
+        x[hidden.b :] = hidden.first_states(carried.signals(x))
+        states = hidden.least_squares(x, none, 1 / carried.spread(x))
+        search = GaussNewton(max_iterations=10, relative_tolerance=1e-4)
+        x = hidden.with_free(x, none, search.minimize(states.at(hidden.free(x, none))).at.theta)
+        return hidden.problem.with_signals(hidden.signals(x)).fit(x[: hidden.b], name)
 
 
 def _estimate(
@@ -399,14 +436,14 @@ def _estimate(
 
     estimate = finish(
         method,
-        problem,
+        HiddenDynamics.of(problem),
         system,
         solution,
         notes=("Deflections were not read: they are those of a simulation that the motors' motion drives.",),
         coloured=coloured,
         systematic=False,
     )
-    return estimate.updated(certifier=lambda estimate: _certify(hidden, x, columns, weights, estimate))
+    return estimate.updated(certifier=partial(_certify, hidden, x, columns, weights))
 
 
 def _certify(
@@ -420,20 +457,3 @@ def _certify(
     scale = np.sqrt(np.sum(J**2, axis=(0, 1)) * np.sum(r**2))
     gradient = np.abs(np.einsum("nmk, nm -> k", J, r)) / scale
     return Certificate(float(gradient[: len(columns)].max(initial=0.0)), feasible=True)
-
-
-def predicted(estimate: Estimate, problem: InverseDynamics, recording: str = "") -> Fit:
-    """Measured against predicted effort of the motors in other recordings of the same robot.
-
-    The first states of the deflections are estimated from each recording itself.
-    """
-    hidden = HiddenMotion(problem)
-    base = hidden.problem.base
-    x = np.zeros(hidden.b + 2 * len(hidden.unread) * len(problem.parts))
-    x[[base.index(name) for name in estimate.names]] = estimate.values
-    none = np.zeros(0, dtype=np.int64)
-    weights = 1 / np.sqrt(np.mean(problem.fit(np.zeros(hidden.b)).residuals[:, hidden.motors] ** 2, axis=0))
-    states = hidden.least_squares(x, none, weights)
-    minimum = GaussNewton(max_iterations=10, relative_tolerance=1e-6).minimize(states.at(hidden.free(x, none)))
-    x = hidden.with_free(x, none, minimum.at.theta)
-    return problem.with_signals(hidden.signals(x)).fit(x[: hidden.b], recording)

@@ -67,4 +67,3 @@ def with_deflections(model: pin.Model, elastic: Sequence[str]) -> pin.Model:
 def is_deflection(joint: str, elastic: Sequence[str]) -> bool:
     """Whether a joint is the deflection of one of the elastic joints."""
     return joint.endswith(ENDING) and joint.removesuffix(ENDING) in elastic
-

@@ -46,6 +46,11 @@ METHODS = MappingProxyType(
             tables=("accuracy",),
             sections=("effort", "friction"),
         ),
+        "hidden-deflections": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.hidden_deflections:HiddenDeflections",),
+            sections=("effort", "friction"),
+        ),
         "semidefinite": MethodRow(
             HERE + "inverse_dynamics:SemidefiniteMethod",
             (".estimators.linear.semidefinite:SemidefiniteLeastSquares",),
