@@ -1,8 +1,8 @@
 """An arm with elastic joints in MuJoCo, whose stiffness is known: identified with link-side encoders, and without.
 
 Two joints with springs and dampers behind their motors, resonances of 7 to 12 Hz with the motors held, follow slow
-sines and a little of faster ones by a PD law at the motors. Of each seed one recording is identified from and one held out;
-the description's bodies are wrong by up to 40 %.
+sines and a little of faster ones by a PD law at the motors. Of each seed one recording is identified from and one held
+out; the description's bodies are wrong by up to 40 %.
 
     stiffness_error_percent    largest error of a stiffness, with encoders at the links or at the motors only
     elastic_heldout_percent    rms error of the motors' torques in the held-out recording over their rms, the larger one

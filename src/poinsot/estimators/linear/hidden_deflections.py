@@ -9,8 +9,8 @@ The torque that a motor needs is linear in theta once d is known, W(q, d(theta, 
 
     theta, x0 = argmin  sum over the motors' rows of w^2 (tau - W(q, d(theta, x0)) theta)^2
 
-by damped Gauss-Newton, with differences as derivatives. Output error of a link that hardly damps has many minima. So the
-search begins where it has few: the spring carries the torque L that the motor does not need itself, and deflects by it,
+by damped Gauss-Newton, with differences as derivatives. Output error of a link that hardly damps has many minima. So
+the search begins where it has few: the spring carries the torque L that the motor does not need itself,
 
     L = tau - ia q'' - friction(q'),      ks d + fv d' = -L          with the noise of tau, low-passed
 
@@ -260,7 +260,8 @@ class HiddenMotion:
 
         kinds = np.array(self.problem.base.kinds)[columns]
         alone = np.array(self.problem.base.alone)[columns]
-        lower = np.where(alone & [is_nonnegative(kind) for kind in kinds], 0.0, -np.inf)
+        bounded = np.array([is_nonnegative(kind) for kind in kinds], dtype=bool)
+        lower = np.where(alone & bounded, 0.0, -np.inf)
         stiff = kinds == "spring_stiffness"
         lower[stiff] = LEAST * x[columns][stiff]
         lower = np.concatenate([lower, np.full(len(self.free(x, columns)) - len(columns), -np.inf)])
