@@ -99,6 +99,8 @@ from .models.robot.collisions import Workspace as Workspace
 # methods
 from .estimators.linear.least_squares import LeastSquares as LeastSquares
 from .estimators.linear.essential import EssentialParameters as EssentialParameters
+from .estimators.linear.instrumental_variable import InstrumentalVariable as InstrumentalVariable
+from .estimators.linear.hidden_deflections import HiddenDeflections as HiddenDeflections
 from .estimators.linear.payload.identification import PayloadIdentification as PayloadIdentification
 from .estimators.linear.payload.difference import PayloadDifference as PayloadDifference
 from .estimators.linear.payload.draws import Resampling as Resampling

@@ -180,6 +180,30 @@ class Measurement:
     files: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class SimulatedCase:
+    """An entry of the registry that simulates what it shows as a whole.
+
+    Args:
+        run: seed of its random numbers, and what tells about progress -> result.
+        summary: one line about the case.
+    """
+
+    name: str
+    summary: str
+    run: Callable[[int, Say], Reproduction]
+
+    def __call__(self, part: str | None, seed: int | None, data: Path | None, say: Say) -> Reproduction:
+        """Reproduce the case.
+
+        Raises:
+            InvalidMethod: if a part or a data folder is given.
+        """
+        if part is not None or data is not None:
+            raise InvalidMethod(f"{self.name} is simulated as a whole: leave --case and --data out")
+        return self.run(seed or 0, say)
+
+
 def simulated_in(package: str, name: str) -> Simulation:
     """The part that the module `name` of a package simulates; it is imported when it runs."""
 

@@ -18,6 +18,7 @@ from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ..models.robot.articulated import Articulated
+from ..models.robot.elastic import deflection
 from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.signals import Signals
@@ -583,6 +584,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                     f"not {columns}"
                 )
         return Part(signals, robot, np.arange(n))
+    signals = _with_unread_deflections(robot, signals)
     dependent = [] if robot.closure is None else [robot.joints[k] for k in robot.closure.dependent]
     follows = [joint for joint in dependent if joint in (*robot.drive.without_effort, *robot.followers)]
     for joint in robot.joints:
@@ -610,3 +612,16 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
     part = Part(signals, robot, order)
     _ = part.joint_side(0, 1), part.channels  # invalid input is refused here, not at the first use
     return part
+
+
+def _with_unread_deflections(robot: Articulated, signals: Signals) -> Signals:
+    """The signals with the deflections of elastic joints that no encoder reads, as of a rigid robot."""
+    names = (deflection(joint) for joint in robot.drive.elastic)
+    missing = tuple(name for name in names if name not in signals.joints)
+    if not missing:
+        return signals
+    still = np.zeros((len(signals), len(missing)))
+    arrays = {
+        name: np.concatenate([getattr(signals, name), still], axis=1) for name in ("q", "v", "a", "tau")
+    }
+    return replace(signals, joints=(*signals.joints, *missing), **arrays, q_std=None, v_std=None, a_std=None)

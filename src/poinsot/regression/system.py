@@ -16,6 +16,7 @@ With a prior w is divided by s, so that H is in absolute terms and cov = H^-1.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..arrays import Matrix, Vector
 from ..estimate import Direction, Status
 from ..exceptions import NotIdentifiable
 from .base_parameters import BaseParameters, choose, triangular, unexcited
-from .inverse_dynamics import InverseDynamics
+from .inverse_dynamics import InverseDynamics, Rows
 
 ROUNDING = 1e-14
 TINY = 1e-100
@@ -108,7 +109,7 @@ class ReducedRows:
         # the last column is y: below the k-th row it contains the residual
         data = self.triangular_factor(weights, factors)
         if variance is None:
-            variance = _residual_variance(data, self.equations)
+            variance = self.residual_variance(data, weights)
         R = data
         if len(self.prior):
             # noise-free data leave rounding errors or less: a prior must not divide by zero
@@ -121,6 +122,10 @@ class ReducedRows:
             theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors
         )
 
+    def residual_variance(self, data: Matrix, weights: np.ndarray) -> float:
+        """s^2 of the rows at these weights, without prior, from their factor (k + 1, k + 1)."""
+        return _residual_variance(data, self.equations)
+
     def whitened_prior(self, R: Matrix) -> tuple[Matrix, Vector]:
         """(r, k), (r,) prior rows on R theta, in units of their standard deviation."""
         P = np.linalg.solve(R.T, self._prior[:, :-1].T).T
@@ -130,6 +135,13 @@ class ReducedRows:
         """(k, k) R of the rows at these weights, prior included."""
         k = len(self.columns)
         return triangular(np.concatenate([self.triangular_factor(weights), self._prior])[:, :k])
+
+    def sandwich(self, slopes: np.ndarray, scores: np.ndarray) -> tuple[Matrix, Matrix]:
+        """(k, k) R of the rows at the weights `slopes` (n,), and H^-1 M H^-1 with M of the rows at `scores` (n,)."""
+        R = self.curvature(slopes)
+        # M = C^T C with C triangular, so H^-1 M H^-1 comes out symmetric and not negative
+        half = self.curvature(scores) @ inverse(R)
+        return R, half.T @ half
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
@@ -172,6 +184,10 @@ class System(ReducedRows):
     base: BaseParameters
     undetermined: tuple[Direction, ...]
     seconds: float = 0.0
+
+    def weighted_factors(self, problem: InverseDynamics, weights: Callable[[Rows], np.ndarray]) -> np.ndarray:
+        """Factors as `factors`, of rows that are weighted one by one by (r, n) numbers."""
+        return problem.factors(weights)
 
     def restricted(self, columns: np.ndarray) -> System:
         """The system with only these base columns, in rising order, to estimate: the others' parameters are zero."""

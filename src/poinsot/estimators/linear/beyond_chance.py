@@ -6,7 +6,7 @@ the band of the rows noise of accelerations falls to 1/8 or less, with twice the
 different intervals of time g are independent, and the excess is
 
     b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
-    I_g = H^-1 sum over the rows of g of W^T w^2 e
+    I_g = H^-1 sum over the rows of g of W^T w^2 e      with instruments Z: Z^T in place of W^T, H = sum of Z^T w^2 W
 
 The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
 Where half the band leaves too few rows, twice the band and cutoff take its place.
@@ -52,45 +52,49 @@ SINGULAR = 1e-12
 
 
 def beyond_chance(
-    problem: InverseDynamics, system: System, solution: LinearSolution
+    problem: InverseDynamics,
+    system: System,
+    solution: LinearSolution,
+    instruments: InverseDynamics | None = None,
 ) -> tuple[Vector | None, Vector | None]:
     """(k,) b, and half widths of 95 % intervals for the next recording's parameters over 1.96, in their units.
 
     None for a robot with a load; the second if fewer than four recordings determine all parameters by themselves.
+    `instruments`: problem whose regressor multiplies the residuals, with the same filters; None: their own.
     """
     if problem.attachment is not None:
         return None, None
-    filtered = _FILTERED.get(problem)
-    if filtered is None:
-        filtered = _FILTERED[problem] = Filtered.of(problem)
+    filtered = Filtered.cached(problem)
+    multiplied = filtered if instruments is None else Filtered.cached(instruments)
 
-    def repeated(rows: TimedRows | None) -> tuple[Vector, np.ndarray] | None:
+    def repeated(rows: TimedRows | None, by: TimedRows | None) -> tuple[Vector, np.ndarray] | None:
         try:
-            return None if rows is None else _influence(*rows, system, solution)
+            return None if rows is None or by is None else _influence(*rows, by[1], system, solution)
         except PoinsotError:  # too few rows
             return None
 
-    if (as_is := repeated(filtered.as_is)) is None:
+    if (as_is := repeated(filtered.as_is, multiplied.as_is)) is None:
         return None, None
     theta, influence = as_is
     chance = np.sum(influence**2, axis=0)
 
-    def excess(rows: TimedRows | None) -> tuple[Vector, Vector]:
-        """b^2 and V."""
-        if (found := repeated(rows)) is None:
+    def excess(which: str) -> tuple[Vector, Vector]:
+        """b^2 and V of the rows of this name."""
+        if (found := repeated(getattr(filtered, which), getattr(multiplied, which))) is None:
             return np.zeros_like(theta), np.full_like(theta, np.inf)
         V = np.sum((found[1] - influence) ** 2, axis=0)
         return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
-    narrow, V = excess(filtered.half_band)
+    narrow, V = excess("half_band")
     halves = influence.reshape(2, GROUPS // 2, -1)
     about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
     b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
     if filtered.wide is not None:
-        b2 += excess(filtered.wide)[0]
+        b2 += excess("wide")[0]
         if (blind := RESOLVED**2 * chance < V).any():
-            b2[blind] += excess(filtered.wide_twice_band)[0][blind]
-    alone = [found for rows in filtered.alone if (found := repeated(rows))]
+            b2[blind] += excess("wide_twice_band")[0][blind]
+    pairs = zip(filtered.alone, multiplied.alone, strict=True)
+    alone = [found for rows, by in pairs if (found := repeated(rows, by))]
     if len(alone) < FEWEST_RECORDINGS:
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
@@ -118,6 +122,13 @@ class Filtered:
         share = LARGEST_SAMPLES / sum(map(len, signals))
         thin, widened = ([thinned(one, share) for one in some] for some in (signals, _widened(signals)))
         return cls(problem.with_signals(signals[:1]), thin, widened)
+
+    @classmethod
+    def cached(cls, problem: InverseDynamics) -> Filtered:
+        """Those of an earlier solution of the same problem, or new ones."""
+        if (known := _FILTERED.get(problem)) is None:
+            known = _FILTERED[problem] = cls.of(problem)
+        return known
 
     def rows(self, signals: Sequence[Signals]) -> TimedRows | None:
         try:
@@ -177,27 +188,31 @@ def _excess(d: Vector, V: Vector, t: float) -> Vector:
 
 
 def _influence(
-    time: Vector, dense: DenseRows, system: System, solution: LinearSolution
+    time: Vector, dense: DenseRows, multiplied: DenseRows, system: System, solution: LinearSolution
 ) -> tuple[Vector, np.ndarray]:
-    """theta (k,) of rows at a solution's weights, and (GROUPS, k) I_g."""
-    W = dense.W[:, :, system.columns]
+    """theta (k,) of rows at a solution's weights, and (GROUPS, k) I_g.
+
+    `multiplied`: rows whose regressor multiplies the residuals, their own except with instruments.
+    """
+    W, Z = (rows.W[:, :, system.columns] for rows in (dense, multiplied))
     N, n, k = W.shape
     w = np.broadcast_to(solution.weights, (N, n))
     e = w * (dense.y - W @ solution.theta)
     if np.isfinite(solution.clip):  # outliers have the same weights as at the robust optimum
         w, e = (array * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for array in (w, e))
     prior, mean = system.whitened_prior(np.eye(k))
-    A = np.concatenate([(W * w[:, :, None]).reshape(-1, k), prior])
-    norms = np.linalg.norm(A, axis=0)
+    A, B = (np.concatenate([(rows * w[:, :, None]).reshape(-1, k), prior]) for rows in (W, Z))
+    norms, others = np.linalg.norm(A, axis=0), np.linalg.norm(B, axis=0)
     A /= np.where(norms > 0, norms, 1.0)
-    H = A.T @ A
-    if N * n - k < GROUPS or np.linalg.eigvalsh(H)[0] < SINGULAR:
+    B /= np.where(others > 0, others, 1.0)
+    H = B.T @ A
+    if N * n - k < GROUPS or np.linalg.svd(H, compute_uv=False)[-1] < SINGULAR:
         raise NotIdentifiable("the rows do not determine all parameters")
     inverse = np.linalg.inv(H) / norms[:, None]
     e = np.append(e, mean - prior @ solution.theta)
-    step = inverse @ (A.T @ e)
+    step = inverse @ (B.T @ e)
     e -= A @ (step * norms)
-    scores = (A * e[:, None])[: N * n].reshape(N, n, k).sum(axis=1)
+    scores = (B * e[:, None])[: N * n].reshape(N, n, k).sum(axis=1)
     group = (GROUPS * (time - time[0]) / (time[-1] - time[0]) * (1 - 1e-9)).astype(np.int64)
     sums = np.zeros((GROUPS, k))
     np.add.at(sums, group, scores)

@@ -113,7 +113,7 @@ class LeastSquares(Method):
             if not settled:
                 sigma = _spread(problem, system, solution, robust)
             weights = partial(_huber_weights, theta=solution.on_base(system), sigma=sigma, clip=self.huber)
-            factors = problem.factors(weights) if robust else None
+            factors = system.weighted_factors(problem, weights) if robust else None
             # weighted residuals have unit variance by construction: estimating s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
@@ -172,12 +172,10 @@ def _with_clipped_covariance(
     inside = np.mean(np.abs(x) <= clip, axis=0)
     clipped = np.mean(np.clip(x, -clip, clip) ** 2, axis=0)
     weights = solution.weights * np.sqrt(inside)
-    R = system.curvature(weights)
     # as Eq. 7 divides by N - b: a fit makes its own residuals smaller
-    clipped *= system.rows_each / _degrees_of_freedom(system, weights, R)
-    # M = C^T C with C triangular, so H^-1 M H^-1 comes out symmetric and not negative
-    half = system.curvature(solution.weights * np.sqrt(clipped)) @ inverse(R)
-    return replace(solution, covariance=half.T @ half, R=R, clip=clip)
+    clipped *= system.rows_each / _degrees_of_freedom(system, weights, system.curvature(weights))
+    R, covariance = system.sandwich(weights, solution.weights * np.sqrt(clipped))
+    return replace(solution, covariance=covariance, R=R, clip=clip)
 
 
 def coloured(
@@ -206,11 +204,13 @@ def finish(
     systematic: bool = True,
     removed: Mapping[int, float] | None = None,
     coloured: Callable[..., tuple[Matrix, bool]] = coloured,
+    instruments: InverseDynamics | None = None,
 ) -> Estimate:
     """Build the estimate; `systematic`: whether the covariance includes systematic errors.
 
     `removed`: base columns of parameters that were set to zero, with their standard deviations.
     `coloured`: function that computes M of a fit, as the one here.
+    `instruments`: problem whose regressor multiplies the residuals in place of their own.
     """
     started = time.perf_counter()
     named = system.base
@@ -223,7 +223,7 @@ def finish(
     # noise-free data leave rounding errors
     np.fill_diagonal(robust, np.maximum(np.diag(robust), 0.0))
     white = fitted.white and spherical
-    bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
+    bias, between = beyond_chance(problem, system, solution, instruments) if systematic else (None, None)
     uncertainty = Uncertainty(solution.covariance, robust, model=bias, is_white=white)
     errors = None
     if systematic:

@@ -345,13 +345,16 @@ class _Reader:
                 continue
             values = self._values([f"{kind.quantity}.{joint}" for joint in joints])
             if robot.drive.side == "motor":
-                if len(joints) < len(robot.joints):
+                read = np.isin(robot.joints, joints)
+                if train.velocity_map[np.ix_(read, ~read)].any():
                     raise InvalidSignals(
                         f"{self.where}: {kind.quantity} is at the motors' side, so it takes all joints to know one; "
                         f"there is none of {listing(joint for joint in robot.joints if joint not in measured)}"
                     )
                 # couplings mix motors: one joint takes the readings of several
-                values = joint_side(values)
+                every = np.zeros((len(values), len(robot.joints)))
+                every[:, read] = values
+                values = joint_side(every)[:, read]
             yield Readings(kind(robot, self._noise(kind.quantity), joints), values)
 
     def frame_readings(self) -> Iterator[Readings]:

@@ -12,7 +12,7 @@ import stat
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -31,6 +31,7 @@ from ..friction.listed import COUPLING
 from ..gravity import STANDARD_GRAVITY
 from . import tree as kinds
 from .drive import Drive, DriveTrain
+from .elastic import deflection, is_deflection, with_deflections
 from .loops import JointCoupling, Loop, add_frames, frames_of, with_followers
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
@@ -377,7 +378,13 @@ class Articulated(Brief):
             of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
         coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
         of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
-        of_joints += [friction(term, k) for k in own for term in self.friction.terms]
+        of_joints += [
+            friction(term, k)
+            for k in own
+            for term in self.friction.terms
+            # a spring has damping, and no other friction
+            if term.is_viscous or not is_deflection(self.joints[k], train.drive.elastic)
+        ]
         held: dict[str, float] = {}
         for block, value in self._described_blocks(of_joints, rotor, friction):
             of_joints.append(block)
@@ -599,6 +606,9 @@ def load_robot(
         elif floating_base:
             model = _urdf_model(path, text, True)
         (couplings, ignored), described_gravity = mimics_of(text), STANDARD_GRAVITY
+    drive, efforts = drive or Drive(), tuple(efforts)
+    if drive.elastic:
+        model, drive, efforts = _elastic(model, drive, efforts)
     add_frames(model, loops)
     locked = with_followers(locked or {}, couplings)
     if locked:
@@ -617,7 +627,7 @@ def load_robot(
     robot = Articulated(
         name,
         model,
-        drive or Drive(),
+        drive,
         friction or ViscousCoulomb(),
         floating_base,
         path,
@@ -634,6 +644,17 @@ def load_robot(
     # invalid joints and drives are refused here, not at the first use
     _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
     return robot
+
+
+def _elastic(
+    model: pin.Model, drive: Drive, efforts: tuple[JointEffort, ...]
+) -> tuple[pin.Model, Drive, tuple[JointEffort, ...]]:
+    """Model, drive and efforts with the springs of elastic joints."""
+    ends = tuple(deflection(joint) for joint in drive.elastic)
+    passive = tuple(dict.fromkeys((*drive.passive, *ends)))
+    known = {effort.joint for effort in efforts if isinstance(effort, Spring)}
+    springs = tuple(Spring(joint, zero=0.0) for joint in ends if joint not in known)
+    return with_deflections(model, drive.elastic), replace(drive, passive=passive), (*efforts, *springs)
 
 
 def _urdf_model(path: Path, text: str, floating_base: bool) -> pin.Model:

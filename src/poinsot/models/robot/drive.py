@@ -56,6 +56,7 @@ class Drive:
             rotor inertia itself.
         coupled_friction: whether coupled motors have viscous and dry friction of their own.
         passive: joints without a motor of their own; another joint's motor may be coupled to them.
+        elastic: joints with a spring and a damper between motor and link (see `elastic`).
         not_measured: joints with a motor whose effort was not measured: a regression leaves out the equations of motion
             that contain it.
     """
@@ -70,6 +71,7 @@ class Drive:
     coupled_friction: bool = True
     passive: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
+    elastic: tuple[str, ...] = ()
 
     @property
     def without_effort(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def inverse_dynamics(
             joints [N], [N m]; None: there are none.
     """
     T, n = v.shape
-    kernel: Any = _kernel
+    kernel: Any = inverse_dynamics_kernel
     M, tau, none = np.zeros((T, n, n)), np.empty((T, n)), np.empty((0, n, n))
     by_q, by_v = none, none
     if slopes:
@@ -248,7 +248,11 @@ def add_turned(R: Matrix, sign: float, f: Vector, out: Vector) -> None:
 
 
 @njit(**STEP)
-def _kernel(tree, inertials, gravity, q, v, a, touched, wrenches, M, tau, by_q, by_v):
+def inverse_dynamics_kernel(
+    tree: Any, inertials: Any, gravity: Any, q: Any, v: Any, a: Any, touched: Any, wrenches: Any,
+    M: Any, tau: Any, by_q: Any, by_v: Any,
+) -> None:  # fmt: skip
+    """`inverse_dynamics` into M (zeros) and tau, or into by_q and by_v (zeros) if these are not empty."""
     parent, kind, _, _, _, _, _, v_index, body, _ = tree
     joints, n, slopes = len(parent), v.shape[1], len(by_q) > 0
     R, p = np.empty((joints, 3, 3)), np.empty((joints, 3))

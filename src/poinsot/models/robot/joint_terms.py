@@ -207,6 +207,22 @@ class JointTerms:
                 slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
         return out, slope
 
+    def tabulated_friction(self, phi: Vector, speeds: Vector) -> tuple[Matrix, Matrix, Matrix]:
+        """(n, n) viscous matrix V, (m, n) directions c and (m, G) values f of the other terms at speeds (G,).
+
+        Friction is V v + sum over k of c_k f_k(c_k . v).
+        """
+        _, V, c = self._maps
+        used = [(term, places[phi[places] != 0]) for term, places in self._nonlinear]
+        directions = [c[places] for _, places in used]
+        values = [np.outer(phi[places], term.effort(speeds, self.dry_speed)) for term, places in used]
+        none = np.zeros((0, c.shape[1])), np.zeros((0, len(speeds)))
+        return (
+            np.tensordot(phi, V, 1),
+            np.concatenate([none[0], *directions]),
+            np.concatenate([none[1], *values]),
+        )
+
     def columns(
         self, chosen: np.ndarray, q: Configurations, v: JointSamples, a: JointSamples
     ) -> Float[np.ndarray, "T n _"]:

@@ -40,6 +40,17 @@ METHODS = MappingProxyType(
             tables=("accuracy",),
             sections=("effort", "friction"),
         ),
+        "instrumental-variable": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.instrumental_variable:InstrumentalVariable",),
+            tables=("accuracy",),
+            sections=("effort", "friction"),
+        ),
+        "hidden-deflections": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.hidden_deflections:HiddenDeflections",),
+            sections=("effort", "friction"),
+        ),
         "semidefinite": MethodRow(
             HERE + "inverse_dynamics:SemidefiniteMethod",
             (".estimators.linear.semidefinite:SemidefiniteLeastSquares",),

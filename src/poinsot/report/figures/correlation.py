@@ -54,7 +54,7 @@ def correlation_grid(estimate: Estimate) -> FigureGrid | None:
     i, j = np.nonzero(np.abs(r) >= LEAST)
     off = i != j
     i, j = i[off], j[off]
-    ticks = {
+    ticks: dict[str, Any] = {
         "tickvals": list(range(len(names))),
         "ticktext": [plain(name) for name in names],
         "zeroline": False,
