@@ -78,9 +78,7 @@ def _causes() -> str:
     from poinsot.estimators.servo.examination import CHECKS
 
     of_servos = dict.fromkeys(cause for check in CHECKS for cause in check.causes)
-    return "\n".join(
-        ["", *_table((*causes(), *CAUSES)), "", "### Of servos", "", *_table(of_servos), ""]
-    )
+    return "\n".join(["", *_table((*causes(), *CAUSES)), "", "### Of servos", "", *_table(of_servos), ""])
 
 
 def _table(causes) -> list[str]:
