@@ -179,7 +179,7 @@ def test_the_quadruped_finds_its_trunk():
     assert estimate.validation[0].relative_error_percent < 1.5 * estimate.fit.relative_error_percent
 
 
-# -------------------------------------------------------------------------------- pages that one reads, and their words
+# ------------------------------------------------------------------------------ pages that one reads, and their words
 
 REFERENCES = ("project_file.md", "command_line.md", "api.md", "api/", "measurements/")
 """Looked up, not read: their words do not count."""
