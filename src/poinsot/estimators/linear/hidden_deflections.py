@@ -37,7 +37,7 @@ from ...ranges import Count, Fraction, Positive
 from ...recording import Recording
 from ...regression.base_parameters import EXCITATION_TOLERANCE, triangular
 from ...regression.inverse_dynamics import InverseDynamics
-from ...regression.system import LinearSolution, inverse, reduce
+from ...regression.system import LinearSolution, System, inverse, reduce
 from ...signals.butterworth import central_difference
 from ...signals.low_pass import LowPass
 from ...signals.signals import Signals
@@ -98,7 +98,6 @@ class HiddenDeflections(Method):
         carried = HiddenMotion(problem, simulated=False)
         report(progress, "looking for resonances")
         x = carried.start()
-        columns = reduce(problem.with_signals(carried.signals(x)), self.rtol).columns
         search = GaussNewton(
             max_iterations=self.max_iterations,
             relative_tolerance=0.0,
@@ -108,6 +107,8 @@ class HiddenDeflections(Method):
         # weights need residuals, and these an estimate
         for motion in (carried, hidden, hidden):
             spread = motion.spread(x)
+            # what the motion determines depends on the deflections
+            columns = reduce(problem.with_signals(motion.signals(x)), self.rtol).columns
             least_squares = motion.least_squares(x, columns, 1 / spread)
             minimum = search.minimize(least_squares.at(motion.free(x, columns)), progress=progress, stop=stop)
             x = motion.with_free(x, columns, minimum.at.theta)
@@ -115,8 +116,9 @@ class HiddenDeflections(Method):
                 x[hidden.b :] = hidden.first_states(carried.signals(x))
             steps, status = steps + minimum.iterations, minimum.status
         spread = hidden.spread(x)
-        J = hidden.jacobian(x, columns)
-        return _estimate(self, hidden, x, columns, J, 1 / spread, steps, status)
+        system = reduce(problem.with_signals(hidden.signals(x)), self.rtol)
+        system = system.restricted(np.intersect1d(system.columns, columns))
+        return _estimate(self, hidden, x, system, 1 / spread, steps, status)
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,15 +406,14 @@ def _estimate(
     method: HiddenDeflections,
     hidden: HiddenMotion,
     x: Vector,
-    columns: np.ndarray,
-    J: np.ndarray,
+    system: System,
     weights: Vector,
     steps: int,
     status: Status,
 ) -> Estimate:
     """The estimate of x: that of a regression whose regressor is the Jacobian."""
-    problem = hidden.problem.with_signals(hidden.signals(x))
-    system = reduce(problem, method.rtol)
+    problem, columns = HiddenDynamics.of(hidden.problem.with_signals(hidden.signals(x))), system.columns
+    J = hidden.jacobian(x, columns)
     N, m, size = J.shape
     R = triangular((J * weights[:, None]).reshape(-1, size))
     C = inverse(R)
@@ -437,7 +438,7 @@ def _estimate(
 
     estimate = finish(
         method,
-        HiddenDynamics.of(problem),
+        problem,
         system,
         solution,
         notes=("Deflections were not read: they are those of a simulation that the motors' motion drives.",),
