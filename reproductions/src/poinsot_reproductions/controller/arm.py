@@ -7,6 +7,7 @@ largest torque, drawn anew at every millisecond.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +26,10 @@ DESCRIPTION, LOG = "cad.urdf", "log.parquet"
 
 COUNT = 2 * np.pi / 2**17
 """Step of the encoders [rad]."""
+CURRENT_STEP = 0.01
+"""Step of the commanded currents [A]."""
 NOISE = 0.005
-"""Standard deviation of the torque that a motor makes about the commanded one, relative to the joint's largest torque."""
+"""Standard deviation of a motor's torque about the commanded one, relative to the joint's largest torque."""
 
 Vector3 = tuple[float, float, float]
 
@@ -82,9 +85,12 @@ HOME = np.array([0.0, 0.5, 1.0, -0.4, 0.3, 0.0])
 ARM_MASS = sum(link.mass for link in LINKS)
 
 
+@cache
 def column(name: str) -> Vector:
     """(n,) one property of all links."""
-    return np.array([getattr(link, name) for link in LINKS], dtype=float)
+    values = np.array([getattr(link, name) for link in LINKS], dtype=float)
+    values.flags.writeable = False
+    return values
 
 
 def box_inertia(mass: float, size: Vector3) -> Vector3:

@@ -1,8 +1,8 @@
 """Pairs of logs of the arm in its loop, compared: what is called different when nothing changed, and when a mass did.
 
-Each pair is three logs of motions of their own, A and B of the same arm, and C of an arm of which one link is heavier or
-lighter. Its mass dm is such that the base parameter x that shows it best changes by five standard deviations of the
-difference, as the comparison of A with B states it:
+Each pair has three logs with different motions: A and B of the same arm, and C of an arm of which one link is heavier
+or lighter. The change dm of its mass is such that the base parameter x that shows it best changes by five standard
+deviations of the difference, as the comparison of A with B states it:
 
     dm = 5 s_x / |dx/dm|,   x the parameter with the largest |dx/dm| / s_x
 
@@ -31,7 +31,7 @@ from . import arm
 from .feedforward import SECONDS, described_model
 from .plant import Loop, Plant, drawn_motion
 
-PAIRS = 20
+PAIRS = 12
 UNCHANGED = 1e-9
 """Change of a parameter with the mass, relative to that of the one that shows it best, which is rounding."""
 CHANGE = 5.0
@@ -61,7 +61,8 @@ def run(seed: int, *, say: Say, pairs: int = PAIRS) -> Reproduction:
         "unchanged_called_percent": 100 * called / compared,
         "unchanged_pairs_called_percent": 100 * float(np.mean([row["called"] > 0 for row in rows])),
         "changed_found_percent": 100 * float(np.mean([row["found"] for row in rows])),
-        "changed_found_in_parameter_percent": 100 * float(np.mean([row["found_in_parameter"] for row in rows])),
+        "changed_found_in_parameter_percent": 100
+        * float(np.mean([row["found_in_parameter"] for row in rows])),
         "pairs": pairs,
     }
     shown = [
@@ -80,8 +81,8 @@ def run(seed: int, *, say: Say, pairs: int = PAIRS) -> Reproduction:
         str(seed),
         "Two results compared",
         f"In {pairs} pairs of logs of the same arm {called} of {compared} parameters are called different "
-        f"({figures['unchanged_called_percent']:.2f} %); a mass changed by five standard deviations of the difference is "
-        f"found in {figures['changed_found_percent']:.0f} %.",
+        f"({figures['unchanged_called_percent']:.2f} %); a mass changed by five standard deviations of the difference "
+        f"is found in {figures['changed_found_percent']:.0f} %.",
         rows,
         {"Pairs of logs": shown},
         figures,

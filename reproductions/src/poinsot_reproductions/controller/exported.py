@@ -24,7 +24,9 @@ COMPILERS = "gcc", "cc", "clang"
 class ExportedDynamics(Protocol):
     """The identified model in a form that a loop can call."""
 
-    language: str
+    @property
+    def language(self) -> str:
+        """Of the code."""
 
     @property
     def parameters(self) -> Vector:

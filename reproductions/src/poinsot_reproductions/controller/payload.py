@@ -43,8 +43,8 @@ SIGNALS = MovingPolynomial(window_s=0.06, sample_hz=50)
 GATE = Gate(patience=5, growth=1.5)
 """Five samples are a tenth of a second: longer than an impact."""
 DRIFT = 0.1
-MARGIN = 2.0
-"""Noise of the filter over that of its calibration, as of `poinsot track`."""
+MARGIN = 1.0
+"""Noise of the filter over that of its calibration: the motion stays as rough as in the calibration."""
 MASS_RATE = 10.0
 """Largest rate of the published mass [kg/s]."""
 
@@ -58,7 +58,11 @@ def repeated(motion: Motion, times: int) -> Motion:
 
 @dataclass(frozen=True, eq=False)
 class TrackedRun:
-    """A run in which a filter adapts the feedforward. `time`, `mass`: (k,) of published masses of the link [s], [kg]."""
+    """A run in which a filter adapts the feedforward.
+
+    Args:
+        time, mass: (k,) of the masses of the link that the filter publishes [s], [kg].
+    """
 
     trace: Trace
     time: Vector
@@ -99,7 +103,7 @@ def run(seed: int, *, say: Say) -> Reproduction:
     watch = Stopwatch()
     rng, plant = np.random.default_rng([seed, 1]), Plant()
     with TemporaryDirectory() as folder:
-        identified = identified_arm(plant, rng, Path(folder), say)
+        identified = identified_arm(rng, Path(folder), say)
         watch.lap("identification")
         motion = repeated(drawn_motion(rng, PERIOD_S, harmonics=HARMONICS_OF_PERIOD), PERIODS)
         noise_seed = int(rng.integers(2**31))

@@ -2,8 +2,8 @@
 
     tau = model(q_d, v_d, a_d) + K (q_d - q) + D (v_d - v)        current = tau / gain
 
-q is read from the encoders, v their differences behind a low-pass, and model is what a controller knows of the arm. Physics
-take four steps for each one of the controller, with the current of its beginning.
+q is read from the encoders, v is their difference behind a low-pass, and `model` is what the controller knows.
+Physics take four steps for each one of the controller, with the current of its beginning.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.estimators.online.belief import Tick
 
 from ..simulated_recordings import fourier_motion
-from .arm import COUNT, HOME, LINKS, NOISE, column, urdf
+from .arm import COUNT, CURRENT_STEP, HOME, LINKS, NOISE, column, urdf
 
 TICK_S = 1e-3
 STEPS = 4
@@ -194,6 +194,7 @@ class Loop:
     def __post_init__(self) -> None:
         shape = self.motion.q.shape
         self.q, self.read, self.current = (np.full(shape, np.nan) for _ in range(3))
+        self._speed = np.zeros(len(LINKS))
 
     def ticks(self) -> Iterator[Tick]:
         """Move through the motion: time, read positions and commanded torques after each tick."""
@@ -201,13 +202,14 @@ class Loop:
         gain, limit = column("gain"), column("limit")
         noise = NOISE * limit / gain * self.rng.standard_normal(motion.q.shape)
         plant.rest(motion.q[0])
+        self._speed[:] = 0.0
         for k, time in enumerate(motion.time.tolist()):
             if self.pickup is not None and k == round(self.pickup.time / TICK_S):
                 plant.hold(self.pickup.mass)
             self.q[k] = plant.q
             self.read[k] = COUNT * np.round(self.q[k] / COUNT)
             tau = np.clip(self._torque(k), -limit, limit)
-            self.current[k] = tau / gain
+            self.current[k] = CURRENT_STEP * np.round(tau / gain / CURRENT_STEP)
             plant.tick(self.current[k] + noise[k])
             yield Tick(time, self.read[k], np.full(n, np.nan), tau)
 
@@ -215,8 +217,7 @@ class Loop:
         """(n,) commanded torques at tick k."""
         q, v, a = (each[k] for each in self.motion[1:])
         change = self.read[k] - self.read[max(k - 1, 0)]
-        self._speed = np.zeros(len(LINKS)) if k == 0 else self._speed
-        self._speed = self._speed + SMOOTHING * (change / TICK_S - self._speed)
+        self._speed += SMOOTHING * (change / TICK_S - self._speed)
         feedback = column("stiffness") * (q - self.read[k]) + column("damping") * (v - self._speed)
         return self.model(q, v, a) + feedback
 
