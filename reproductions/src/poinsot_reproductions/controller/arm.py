@@ -26,8 +26,6 @@ DESCRIPTION, LOG = "cad.urdf", "log.parquet"
 
 COUNT = 2 * np.pi / 2**17
 """Step of the encoders [rad]."""
-CURRENT_STEP = 0.01
-"""Step of the commanded currents [A]."""
 NOISE = 0.005
 """Standard deviation of a motor's torque about the commanded one, relative to the joint's largest torque."""
 

@@ -70,10 +70,15 @@ def record_log(folder: Path, rng: np.random.Generator) -> None:
 
 
 def identified_arm(rng: np.random.Generator, folder: Path, say: Say) -> IdentifiedArm:
-    """Move the arm with the model of its description, identify it from the log, and export the result."""
+    """Move the arm with the model of its description, identify it from the log, and export the result to a folder."""
     arm.write_job(folder)
     say("recording the log")
     record_log(folder, rng)
+    return exported_arm(folder, say)
+
+
+def exported_arm(folder: Path, say: Say) -> IdentifiedArm:
+    """Identify the arm by the job in a folder, and export the result to it."""
     say("identifying")
     estimate = identify(Project.load(folder / arm.JOB.name))
     write_estimate(estimate, folder / "result.json")
@@ -107,6 +112,7 @@ def run(seed: int, *, say: Say) -> Reproduction:
         "identified_over_truth": errors[IDENTIFIED] / errors[TRUE],
         "described_over_identified": errors[DESCRIBED] / errors[IDENTIFIED],
         **{f"tracking_error_mrad_{name}": 1e3 * error for name, error in errors.items()},
+        "largest_effort_share": max(trace.effort_share for trace in found.values()),
     }
     rows = tuple(
         {"name": name, "ours": 1e3 * errors[name], "unit": "mrad"} | per_joint(trace)

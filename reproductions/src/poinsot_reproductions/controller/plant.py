@@ -22,7 +22,7 @@ from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.estimators.online.belief import Tick
 
 from ..simulated_recordings import fourier_motion
-from .arm import COUNT, CURRENT_STEP, HOME, LINKS, NOISE, column, urdf
+from .arm import COUNT, HOME, LINKS, NOISE, column, urdf
 
 TICK_S = 1e-3
 STEPS = 4
@@ -209,7 +209,7 @@ class Loop:
             self.q[k] = plant.q
             self.read[k] = COUNT * np.round(self.q[k] / COUNT)
             tau = np.clip(self._torque(k), -limit, limit)
-            self.current[k] = CURRENT_STEP * np.round(tau / gain / CURRENT_STEP)
+            self.current[k] = tau / gain
             plant.tick(self.current[k] + noise[k])
             yield Tick(time, self.read[k], np.full(n, np.nan), tau)
 
