@@ -7,7 +7,7 @@ feedforward     tracking error with the model of the description, the identified
 payload         a load that is picked up in motion, estimated by a filter, in the feedforward a second later
 comparison      pairs of logs of an unchanged and of a changed robot, compared
 
-Each part has its headline numbers in `figures`, all by names of their own, so that the case has them together.
+Each part has its headline numbers in `figures`, under names that no other part has, so that the case has them together.
 Nothing of a part is imported before it runs.
 """
 
@@ -15,9 +15,12 @@ from __future__ import annotations
 
 from ..case import PartedCase, simulated_in
 
+PARTS = "feedforward", "payload", "comparison"
+"""Modules beside this one, each with `run(seed, *, say) -> Reproduction`."""
+
 CONTROLLER = PartedCase(
     "controller",
     "An identified model in the controller, and two results compared",
-    {name: simulated_in(__name__, name) for name in ("feedforward", "payload", "comparison")},
+    {name: simulated_in(__name__, name) for name in PARTS},
     figures_by_part=False,
 )

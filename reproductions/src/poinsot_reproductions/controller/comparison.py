@@ -31,7 +31,7 @@ from . import arm
 from .feedforward import SECONDS, described_model
 from .plant import Loop, Plant, drawn_motion
 
-PAIRS = 12
+PAIRS = 20
 UNCHANGED = 1e-9
 """Change of a parameter with the mass, relative to that of the one that shows it best, which is rounding."""
 CHANGE = 5.0
