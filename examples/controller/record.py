@@ -15,7 +15,7 @@ def main():
     from poinsot_reproductions.controller.feedforward import record_log
 
     arm.write_job(HERE)
-    record_log(HERE, np.random.default_rng(1))
+    record_log(HERE, np.random.default_rng(1), 10.0)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ from . import arm
 from .exported import ExportedDynamics, export_dynamics
 from .plant import TICK_S, Loop, Model, Motion, Plant, Trace, drawn_motion
 
-SECONDS = 10.0
+SECONDS, LOG_S = 10.0, 30.0
+"""Duration of the new motion, and of the log that the arm is identified from [s]."""
+HIGHEST_HZ = 0.5
+"""Highest frequency of the log's motion."""
 DESCRIBED, IDENTIFIED, TRUE = "description", "identified", "truth"
 SHOWN_S = 0.1
 """Width of the window over which the picture's error is averaged [s]."""
@@ -64,9 +67,10 @@ def described_model() -> Model:
     return torque
 
 
-def record_log(folder: Path, rng: np.random.Generator) -> None:
+def record_log(folder: Path, rng: np.random.Generator, seconds: float = LOG_S) -> None:
     """Move the arm with the model of its description, and write the log."""
-    Loop(Plant(), drawn_motion(rng, SECONDS), described_model(), rng).run().write_log(folder / arm.LOG)
+    motion = drawn_motion(rng, seconds, harmonics=round(seconds * HIGHEST_HZ))
+    Loop(Plant(), motion, described_model(), rng).run().write_log(folder / arm.LOG)
 
 
 def identified_arm(rng: np.random.Generator, folder: Path, say: Say) -> IdentifiedArm:
