@@ -39,9 +39,9 @@ WINDOW_S = 2.0
 """Errors are compared from one second after the payload is picked up, over two seconds."""
 
 LINK = arm.LINKS[-1].link
-SIGNALS = MovingPolynomial(window_s=0.06, sample_hz=50)
-GATE = Gate(patience=5, growth=1.5)
-"""Five samples are a tenth of a second: longer than an impact."""
+SIGNALS = MovingPolynomial(window_s=0.04, sample_hz=100)
+GATE = Gate(patience=10, growth=1.3)
+"""Ten samples are a tenth of a second: longer than an impact."""
 DRIFT = 0.1
 MARGIN = 1.0
 """Noise of the filter over that of its calibration: the motion stays as rough as in the calibration."""
