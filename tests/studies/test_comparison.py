@@ -81,6 +81,16 @@ def test_what_did_not_change_is_not_called_different(days):
     assert "differs beyond chance" in str(together)
 
 
+def test_differences_are_as_large_as_stated(days):
+    """Normalized, over all parameters of all pairs: the noise of the readings does not count twice.
+
+    Of four days with 25 correlated parameters each, the mean square is known to about a fifth.
+    """
+    pairs = [first.compare(second) for k, first in enumerate(days) for second in days[:k]]
+    z = [one.difference / one.difference_std for pair in pairs for one in pair.parameters]
+    assert 0.7 < np.sqrt(np.mean(np.square(z))) < 1.1
+
+
 @pytest.mark.parametrize("name", ["mx3", "fc2"])
 def test_a_change_of_five_standard_deviations_is_found(days, name):
     before = days[0].compare(days[1])

@@ -230,11 +230,14 @@ class PartedCase:
 
     Args:
         summary: one line for `--help`.
+        figures_by_part: whether headline numbers of several parts are grouped by part; else they stand side by side,
+            as no two parts have one of the same name.
     """
 
     name: str
     summary: str
     parts: Mapping[str, Simulation | Measurement]
+    figures_by_part: bool = True
 
     def __call__(self, part: str | None, seed: int | None, data: Path | None, say: Say) -> Reproduction:
         """Reproduce one part, or all that are simulated.
@@ -279,7 +282,7 @@ def check_files(name: str, data: Path, files: Sequence[str]) -> None:
 
 
 def _together(case: PartedCase, results: Mapping[str, Reproduction]) -> Reproduction:
-    """All parts on one page; headline numbers and rows by part."""
+    """All parts on one page; rows by part."""
     first = next(iter(results.values()))
     return Reproduction(
         case.name,
@@ -292,7 +295,9 @@ def _together(case: PartedCase, results: Mapping[str, Reproduction]) -> Reproduc
             for name, result in results.items()
             for title, rows in result.tables.items()
         },
-        {name: result.figures for name, result in results.items()},
+        {name: result.figures for name, result in results.items()}
+        if case.figures_by_part
+        else {name: value for result in results.values() for name, value in result.figures.items()},
         {f"{name}: {fact}": v for name, result in results.items() for fact, v in result.facts.items()},
         curves={
             f"{name}: {title}": c for name, result in results.items() for title, c in result.curves.items()

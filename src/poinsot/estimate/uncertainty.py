@@ -268,6 +268,18 @@ class EstimatedParameters(ParameterColumns):
         from_blocks = np.sqrt(self.std**2 + more)
         return from_blocks if known is None else np.where(np.isfinite(known), known, from_blocks)
 
+    @property
+    def between_recordings(self) -> Vector | None:
+        """(b,) variances of a recording's own parameters about those of others; None: nothing shows them.
+
+        NaN where neither recordings nor blocks show them. From blocks they contain the noise of the readings.
+        """
+        table = self.uncertainty
+        if table.recordings is None and table.systematic is not None:
+            return table.systematic.between_blocks
+        following = self.next_recording_std
+        return None if following is None else np.maximum(following**2 - self.std**2, 0.0)
+
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:
     """Condition numbers of J from J^T J: as it is, and with columns of unit norm; infinite where it is singular."""

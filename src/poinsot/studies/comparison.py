@@ -6,10 +6,12 @@ A parameter x_k with standard deviation s_k in result k = 1 ... K, all of the sa
 
 of a chi-square distribution with K - 1 degrees of freedom; of two results Q is the squared difference over its
 variance. s is what results do not share: noise of the readings with its correlation, and how parameters differ between
-recordings that are otherwise alike, s^2 = by chance + (next recording^2 - std^2). Of the same recordings the latter is
-0. Errors of laboratory and description are those of all results and cancel in differences. Of b parameters, some would
-differ by chance at 5 % each: Holm's correction (1979) rejects, in the order of their p-values, while
-p_(i) <= 0.05 / (b - i), i = 0, 1, ... At most one comparison in twenty then names a parameter that does not differ.
+recordings that are otherwise alike, d^2 = next recording^2 - std^2. Several recordings determine d without that noise,
+s^2 = by chance + d^2. Where blocks of a few recordings stand in for them, d is the spread of their estimates, which the
+noise causes too: s^2 = max(by chance, d^2). Of the same recordings d is 0. Errors of laboratory and description are
+those of all results and cancel in differences. Of b parameters, some would differ by chance at 5 % each: Holm's
+correction (1979) rejects, in the order of their p-values, while p_(i) <= 0.05 / (b - i), i = 0, 1, ... At most one
+comparison in twenty then names a parameter that does not differ.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import JointSamples, Vector
+from ..diagnosis.parameters import FEWEST_RECORDINGS
 from ..estimate import Estimate
 from ..exceptions import InvalidMethod, PoinsotError, listing
 from ..export.differences import Change, differences
@@ -194,11 +197,14 @@ class Comparison:
     def _std(self, estimate: Estimate) -> Vector:
         """(b,) s of one result."""
         chance = estimate.white_std if estimate.std_kind == "white" else estimate.coloured_std
-        own, following = estimate.std if chance is None else chance, estimate.next_recording_std
-        if self.same_recordings or following is None:
+        own, between = estimate.std if chance is None else chance, estimate.parameters.between_recordings
+        if self.same_recordings or between is None:
             return own
-        between = np.maximum(following**2 - estimate.std**2, 0.0)
-        return np.sqrt(own**2 + np.where(np.isfinite(between), between, 0.0))
+        between = np.where(np.isfinite(between), between, 0.0)
+        known = _recordings(estimate)
+        if known is not None and len(known) < FEWEST_RECORDINGS:
+            return np.sqrt(np.maximum(own**2, between))
+        return np.sqrt(own**2 + between)
 
     @cached_property
     def same_recordings(self) -> bool:

@@ -29,7 +29,9 @@ from poinsot.models.robot.elastic import deflection
 from poinsot.recording import Recording
 from poinsot.regression.inverse_dynamics import InverseDynamics, inverse_dynamics
 from poinsot.signals.butterworth import ButterworthDecimation
+from poinsot.stopwatch import Stopwatch
 
+from ..case import Reproduction, Say
 from ..simulated_recordings import fourier_motion
 
 JOINTS = ("shoulder", "elbow")
@@ -72,6 +74,37 @@ def figures(seed: int, say: Callable[[str], None] = lambda _: None) -> dict[str,
         for start in ("stiffness", "heldout")
     )
     return {"stiffness_error_percent": stiffness, "elastic_heldout_percent": error, **found}
+
+
+def run(seed: int, *, say: Say) -> Reproduction:
+    """Identify the stiffness with both kinds of encoders."""
+    watch = Stopwatch()
+    found = figures(seed, say)
+    watch.lap("identification")
+    rows = tuple(
+        {
+            "name": name,
+            "stiffness": found[f"stiffness_error_{key}_percent"],
+            "held out": found[f"heldout_{key}_percent"],
+            "unit": "%",
+        }
+        for name, key in (("at the links", "with_link_encoders"), ("at the motors only", "from_motors"))
+    )
+    return Reproduction(
+        "controller-elastic",
+        str(seed),
+        "Elastic joints",
+        f"Stiffness is off by at most {found['stiffness_error_percent']:.2f} %, and the motors' torques of a held-out "
+        f"recording are predicted to {found['elastic_heldout_percent']:.2f} %.",
+        rows,
+        {"Errors by the place of the encoders [%]": [
+            {key: round(v, 3) if isinstance(v, float) else v for key, v in row.items() if key != "unit"}
+            for row in rows
+        ]},
+        found,
+        {"stiffness off by [%]": f"{found['stiffness_error_percent']:.2f}"},
+        seconds=watch.seconds,
+    )  # fmt: skip
 
 
 def _problem(arm: Articulated, recording: Recording) -> InverseDynamics:
