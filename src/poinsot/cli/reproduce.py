@@ -58,8 +58,8 @@ def reproduce(
     case: Annotated[
         str,
         typer.Argument(
-            help="Which one: tx40, emps, closed-loop, online, optimal-estimation, discrete-multibody, impacts, actuators "
-            "or controller.",
+            help="Which one: tx40, emps, closed-loop, online, optimal-estimation, discrete-multibody, impacts, "
+            "actuators or controller.",
             show_default=False,
         ),
     ],

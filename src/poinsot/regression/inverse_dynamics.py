@@ -621,7 +621,7 @@ def _with_unread_deflections(robot: Articulated, signals: Signals) -> Signals:
     if not missing:
         return signals
     still = np.zeros((len(signals), len(missing)))
-    arrays = {
+    arrays: dict[str, Any] = {
         name: np.concatenate([getattr(signals, name), still], axis=1) for name in ("q", "v", "a", "tau")
     }
     return replace(signals, joints=(*signals.joints, *missing), **arrays, q_std=None, v_std=None, a_std=None)
