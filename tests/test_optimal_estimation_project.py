@@ -171,7 +171,7 @@ def test_an_arm_read_at_its_motors(job, tmp_path):
     )
     found = identify(Project.load(path))
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-6, atol=1e-9)
-    one = path.read_text().replace('["q1", "q2"], unit = "deg"', '["q1"], unit = "deg", joints = ["turn"]')
+    one = path.read_text().replace('["q1", "q2"], unit = "deg"', '["q2"], unit = "deg", joints = ["swing"]')
     path.write_text(one)
     with pytest.raises(
         PoinsotError, match="at the motors' side, so it takes all joints to know one; there is none"

@@ -405,7 +405,9 @@ def test_an_estimate_reads_well(rng):
     problem, _ = problem_of(rng)
     estimate = LeastSquares("robust").solve(problem)
     text = str(estimate)
-    assert text.startswith("Trusted\nleast-squares on chain: Solved")
+    first, following, third = text.splitlines()[:3]
+    assert first == estimate.headline and first.startswith("Trusted. ")
+    assert following == f"Next: {estimate.next_step}" and third.startswith("least-squares on chain: Solved")
     assert "750 rows" in text
     assert all(name in text for name in estimate.names)
     assert "brunot2017" in estimate.references()
