@@ -78,7 +78,11 @@ def test_proposals_are_written_into_the_project_file(poinsot, job, ending):
     job.write_bytes(job.read_text().replace("\n", ending).encode())
     before = job.read_text()
     code, out, _ = poinsot("inspect", job)
-    assert code == 0 and out.startswith(f"Next: poinsot inspect {job} --apply writes") and job.read_text() == before
+    assert (
+        code == 0
+        and out.startswith(f"Next: poinsot inspect {job} --apply writes")
+        and job.read_text() == before
+    )
     code, out, _ = poinsot("inspect", job, "--apply", "--json", job.parent / "inspect.json")
     assert code == 0 and "[[recordings]] number 2  window_s = [0.30, 9.69]  standstill" in out
     content = json.loads((job.parent / "inspect.json").read_text())
