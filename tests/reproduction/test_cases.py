@@ -103,7 +103,7 @@ def test_a_case_from_recordings_refuses_what_it_cannot_use(case, tmp_path):
 def test_every_entry_point_is_a_case_of_its_name():
     content = tomllib.loads((Path(__file__).parents[2] / "reproductions" / "pyproject.toml").read_text())
     declared = content["project"]["entry-points"]["poinsot.reproductions"]
-    names = "tx40 emps online optimal-estimation discrete-multibody impacts actuators controller"
+    names = "tx40 emps online optimal-estimation discrete-multibody impacts actuators controller closed-loop"
     assert set(declared) == set(names.split())
     assert declared == {point.name: point.value for point in entry_points(group="poinsot.reproductions")}
     assert all(load_case(name).name == name for name in declared)
