@@ -204,6 +204,18 @@ class SimulatedCase:
         return self.run(seed or 0, say)
 
 
+def shown(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for a table whose title has their unit: three decimals, and no column for it."""
+    return [
+        {
+            key: round(value, 3) if isinstance(value, float) else value
+            for key, value in row.items()
+            if key != "unit"
+        }
+        for row in rows
+    ]
+
+
 def simulated_in(package: str, name: str) -> Simulation:
     """The part that the module `name` of a package simulates; it is imported when it runs."""
 

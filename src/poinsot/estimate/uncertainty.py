@@ -270,9 +270,9 @@ class EstimatedParameters(ParameterColumns):
 
     @property
     def between_recordings(self) -> Vector | None:
-        """(b,) variances of a recording's own parameters about those of others; None: nothing shows them.
+        """(b,) variances of the parameters between recordings; None: not known.
 
-        NaN where neither recordings nor blocks show them. From blocks they contain the noise of the readings.
+        NaN where neither recordings nor blocks determine them. From blocks they contain the noise of the readings.
         """
         table = self.uncertainty
         if table.recordings is None and table.systematic is not None:

@@ -31,7 +31,7 @@ from poinsot.regression.inverse_dynamics import InverseDynamics, inverse_dynamic
 from poinsot.signals.butterworth import ButterworthDecimation
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Reproduction, Say
+from ..case import Reproduction, Say, shown
 from ..simulated_recordings import fourier_motion
 
 JOINTS = ("shoulder", "elbow")
@@ -97,10 +97,7 @@ def run(seed: int, *, say: Say) -> Reproduction:
         f"Stiffness is off by at most {found['stiffness_error_percent']:.2f} %, and the motors' torques of a held-out "
         f"recording are predicted to {found['elastic_heldout_percent']:.2f} %.",
         rows,
-        {"Errors by the place of the encoders [%]": [
-            {key: round(v, 3) if isinstance(v, float) else v for key, v in row.items() if key != "unit"}
-            for row in rows
-        ]},
+        {"Errors by the place of the encoders [%]": shown(rows)},
         found,
         {"stiffness off by [%]": f"{found['stiffness_error_percent']:.2f}"},
         seconds=watch.seconds,

@@ -26,7 +26,7 @@ from poinsot.estimators.online.tracking import published_line
 from poinsot.models.robot.link_torques import LinkTorques
 from poinsot.stopwatch import Stopwatch
 
-from ..case import Curves, Reproduction, Say
+from ..case import Curves, Reproduction, Say, shown
 from . import arm
 from .feedforward import IDENTIFIED, IdentifiedArm, error_curves, identified_arm
 from .plant import HARMONICS_OF_PERIOD, Loop, Motion, Pickup, Plant, Trace, drawn_motion
@@ -142,10 +142,7 @@ def run(seed: int, *, say: Say) -> Reproduction:
         f"{figures['payload_over_before_after_1s']:.2f} times that before, and without the filter "
         f"{figures['payload_ignored_over_before']:.1f} times.",
         rows,
-        {"Root mean square of the tracking error [mrad]": [
-            {key: round(v, 3) if isinstance(v, float) else v for key, v in row.items() if key != "unit"}
-            for row in rows
-        ]},
+        {"Root mean square of the tracking error [mrad]": shown(rows)},
         figures,
         {"after one second over before": f"{figures['payload_over_before_after_1s']:.3f}"},
         curves={
